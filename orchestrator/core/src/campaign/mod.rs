@@ -1,0 +1,3 @@
+//! Campaign files: text → checked [`model::Campaign`].
+
+pub mod model;

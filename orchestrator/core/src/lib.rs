@@ -1,0 +1,6 @@
+//! The pure part of latlab: no files, clock, environment, network or printing.
+#![warn(missing_docs)]
+
+pub mod campaign;
+pub mod judgement;
+pub mod target;

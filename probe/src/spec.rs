@@ -1,0 +1,163 @@
+//! One run as the host submits it: the supervisor on the board needs nothing else.
+//!
+//! Stored as `spec.json` in the run's directory on the board and on the host.
+//! Campaign words (distance, load recipes, duration in hours) are resolved by
+//! the host; the probe executes what stands here literally.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of [`Spec`]. A probe refuses any other: the host deploys the probe that fits.
+pub const SPEC_FORMAT: u32 = 1;
+
+/// Everything the supervisor does in one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// [`SPEC_FORMAT`].
+    pub format: u32,
+    /// Name of the run, unique in the work directory; `[A-Za-z0-9._-]+`.
+    pub run_id: String,
+    /// The sampling threads.
+    pub measure: Measure,
+    /// How long the measuring phase lasts.
+    pub length: Length,
+    /// Time between the first sample and the start of the measuring phase, in ns.
+    /// Its samples are kept in a histogram of their own.
+    pub warmup_ns: u64,
+    /// Whole life of the supervisor, in ns from its start: when it is over, the run is ended whatever its state.
+    pub deadline_ns: u64,
+    /// Time between checkpoint records, in ns (≥ 100 ms).
+    pub checkpoint_ns: u64,
+    /// Longest time between syncs of the stream to storage, in ns (≤ 60 s).
+    pub sync_ns: u64,
+    /// CPUs for the supervisor; empty: every allowed CPU that is not measured, or any where none is left.
+    pub housekeeping_cpus: Vec<u32>,
+    /// Stress loads, started in this order before the warm-up, stopped after the measuring.
+    pub loads: Vec<Load>,
+    /// Settings changed for the run and put back after it.
+    pub apply: Vec<Setting>,
+    /// Weaknesses of the set-up that the campaign accepts; any other refuses the run.
+    pub accept: Vec<Weakness>,
+}
+
+/// The sampling threads and what they record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// One entry per thread, 1 to 1024.
+    pub threads: Vec<Thread>,
+    /// Scheduling policy of the sampling threads.
+    pub policy: Policy,
+    /// Real-time priority 1..=99 (FIFO, RR); 0 otherwise.
+    pub priority: u32,
+    /// Lock memory (`mlockall`) before the first sample.
+    pub mlock: bool,
+    /// Width of a linear bin, in ns (≥ 1).
+    pub bin_width_ns: u64,
+    /// Number of linear bins (1..=1,000,000). Beyond them, logarithmic tail bins.
+    pub bins: u32,
+    /// How many of the worst samples are kept with time and cycle number, per thread (0..=1024).
+    pub worst: u32,
+    /// Length of a closed block, in ns (≥ 100 ms).
+    pub block_ns: u64,
+    /// How a thread waits for its next period.
+    pub sleep: Sleep,
+    /// `/dev/cpu_dma_latency`.
+    pub cpu_dma_latency: CpuDmaLatency,
+}
+
+/// One sampling thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thread {
+    /// CPU it is pinned to; absent: not pinned.
+    pub cpu: Option<u32>,
+    /// Its period, in ns (≥ 10 us).
+    pub interval_ns: u64,
+    /// Delay of its first period after the common start, in ns.
+    pub offset_ns: u64,
+}
+
+/// Scheduling policy, `sched(7)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_RR`.
+    Rr,
+    /// `SCHED_OTHER`.
+    Other,
+    /// `SCHED_DEADLINE`: runtime is derived from the interval.
+    Deadline,
+}
+
+/// How a sampling thread waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sleep {
+    /// `clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME)`: the default, keeps the period.
+    Absolute,
+    /// Relative `clock_nanosleep`: drifts by each latency.
+    Relative,
+    /// A periodic `timerfd`.
+    Timerfd,
+}
+
+/// What is done with `/dev/cpu_dma_latency`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuDmaLatency {
+    /// 0 us held over the run on all CPUs, as `cyclictest` does. Where the device is missing, that is recorded.
+    Hold,
+    /// Left alone.
+    None,
+    /// Only the measured CPUs, by `power/pm_qos_resume_latency_us`, put back after the run.
+    PerCpu,
+}
+
+/// Length of the measuring phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Length {
+    /// Time on `CLOCK_MONOTONIC`, in ns.
+    DurationNs(u64),
+    /// Each thread ends after this many wake-ups.
+    Cycles(u64),
+}
+
+/// A stress load: a command that is kept running in a process group of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Name in the campaign; `[A-Za-z0-9._-]+`, unique in a run.
+    pub name: String,
+    /// Program and arguments. The program `@latprobe` is the probe itself (built-in loads).
+    pub argv: Vec<String>,
+    /// CPUs the load is bound to; absent: no affinity (isolation alone must do the work).
+    pub cpus: Option<Vec<u32>>,
+    /// Wait before a restart, in ns; part of the recipe, so not counted against its duty.
+    pub pause_ns: u64,
+}
+
+/// One file below `/proc` or `/sys` that is written for the run. Its old content is put back after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// Absolute path.
+    pub path: String,
+    /// Text to write, without the final newline.
+    pub value: String,
+}
+
+/// What would make figures worthless unless the campaign says that it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weakness {
+    /// The policy or priority read back differs from what was asked.
+    PolicyNotGranted,
+    /// Memory could not be locked.
+    MemoryNotLocked,
+    /// The clock's step is larger than a bin.
+    CoarseClock,
+}
