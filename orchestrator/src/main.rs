@@ -1,1 +1,5 @@
-fn main() {}
+//! `latlab`, the command.
+
+fn main() -> std::process::ExitCode {
+    latlab::cli::main()
+}

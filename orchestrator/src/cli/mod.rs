@@ -1,0 +1,58 @@
+//! The command line: one file per verb.
+
+use crate::exit::Exit;
+use clap::{Parser, Subcommand, ValueEnum};
+use std::process::ExitCode;
+
+/// Real-time latency campaigns on boards over SSH.
+#[derive(Debug, Parser)]
+#[command(name = "latlab", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Options of every verb.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// Output for people or for programs (see docs/json.md).
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// More of what happens, on stderr (twice: everything).
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Full log as JSON lines into this file.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub log_file: Option<std::path::PathBuf>,
+}
+
+/// `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {}
+
+/// Entry of the command.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let asked = !error.use_stderr();
+            let _ = error.print();
+            return if asked { Exit::Success } else { Exit::Usage }.into();
+        }
+    };
+    run(&cli).into()
+}
+
+fn run(cli: &Cli) -> Exit {
+    match cli.verb {}
+}
