@@ -2,5 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod campaign;
+pub mod facts;
 pub mod judgement;
+pub mod resolve;
 pub mod target;
