@@ -4,5 +4,6 @@
 pub mod campaign;
 pub mod facts;
 pub mod judgement;
+pub mod latency;
 pub mod resolve;
 pub mod target;
