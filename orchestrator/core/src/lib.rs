@@ -5,5 +5,8 @@ pub mod campaign;
 pub mod facts;
 pub mod judgement;
 pub mod latency;
+pub mod quantity;
 pub mod resolve;
+pub mod result;
 pub mod target;
+pub mod verdict;
