@@ -10,3 +10,6 @@ pub mod resolve;
 pub mod result;
 pub mod target;
 pub mod verdict;
+
+#[cfg(test)]
+mod testing;
