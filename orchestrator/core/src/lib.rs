@@ -3,4 +3,5 @@
 
 pub mod campaign;
 pub mod judgement;
+pub mod run_state;
 pub mod target;
