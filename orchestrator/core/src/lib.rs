@@ -2,6 +2,12 @@
 #![warn(missing_docs)]
 
 pub mod campaign;
+pub mod facts;
 pub mod judgement;
 pub mod run_state;
+pub mod latency;
+pub mod quantity;
+pub mod resolve;
+pub mod result;
 pub mod target;
+pub mod verdict;
