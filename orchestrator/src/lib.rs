@@ -1,4 +1,8 @@
 //! The edges of latlab: command line, transports, boards, runner, store and reports.
 
+pub mod board;
 pub mod cli;
 pub mod exit;
+pub mod progress;
+pub mod store;
+pub mod transport;

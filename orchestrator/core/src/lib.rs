@@ -4,6 +4,7 @@
 pub mod campaign;
 pub mod facts;
 pub mod judgement;
+pub mod run_state;
 pub mod latency;
 pub mod quantity;
 pub mod resolve;
