@@ -6,4 +6,5 @@ pub mod facts;
 pub mod judgement;
 pub mod latency;
 pub mod resolve;
+pub mod run_state;
 pub mod target;
