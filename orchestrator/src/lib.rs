@@ -4,5 +4,6 @@ pub mod board;
 pub mod cli;
 pub mod exit;
 pub mod progress;
+pub mod runner;
 pub mod store;
 pub mod transport;

@@ -4,10 +4,10 @@
 pub mod campaign;
 pub mod facts;
 pub mod judgement;
-pub mod run_state;
 pub mod latency;
 pub mod quantity;
 pub mod resolve;
 pub mod result;
+pub mod run_state;
 pub mod target;
 pub mod verdict;
