@@ -8,6 +8,7 @@ use latprobe::spec::{Length, Spec};
 use latprobe::status::{Stage, Status};
 use latprobe::stream::{Folded, LoadDelta};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Instant;
 
 /// The local copies of all segments of a run, and what the board said last.
@@ -41,18 +42,16 @@ impl Mirrors {
         spec: Option<&Spec>,
     ) -> Result<Result<Event, BoardError>, StoreError> {
         let segment = self.behind().unwrap_or_else(|| self.segments.keys().next_back().copied().unwrap_or(0));
-        if !self.segments.contains_key(&segment) {
-            self.segments.insert(segment, dir.mirror(segment)?);
-        }
-        let from = self.segments.get(&segment).map_or(0, StreamMirror::bytes);
+        let mirror = match self.segments.entry(segment) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(dir.mirror(segment)?),
+        };
         let asked = Instant::now();
-        let Chunk { follow, bytes } = match board.follow(run, segment, from).await {
+        let Chunk { follow, bytes } = match board.follow(run, segment, mirror.bytes()).await {
             Ok(chunk) => chunk,
             Err(error) => return Ok(Err(error)),
         };
-        if let Some(mirror) = self.segments.get_mut(&segment) {
-            mirror.append(&bytes)?;
-        }
+        mirror.append(&bytes)?;
         dir.add_contact(&Contact {
             mono_ns: follow.status.mono_ns,
             boot_id: follow.status.boot_id.clone(),
