@@ -7,7 +7,8 @@ use latlab_core::diagnostic::{Diagnostic, Diagnostics, Source, Span, nearest};
 use latlab_core::document::{self, LARGEST_FILE};
 
 /// What a file describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A campaign.
     Campaign,
@@ -23,7 +24,8 @@ impl Kind {
         }
     }
 
-    fn word(self) -> &'static str {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Campaign => "campaign",
             Self::Target => "target",
@@ -86,12 +88,29 @@ impl Library {
         Err(self.unknown(kind, name, asked, &places))
     }
 
+    /// Finds a file of either kind: a path is told by its folder, else by its content; of a name, the campaign comes first.
+    pub fn find_either(&self, name: &str, asked: &Span) -> Result<(Kind, Found), Diagnostics> {
+        let path = Path::new(name);
+        if path.is_file() || looks_like_path(name) {
+            let found = read(path, asked)?;
+            let folder = path.parent().and_then(Path::file_name).and_then(|folder| folder.to_str());
+            let by_folder = [Kind::Campaign, Kind::Target].into_iter().find(|kind| Some(kind.folder()) == folder);
+            let kind = by_folder.unwrap_or_else(|| by_content(&found));
+            return Ok((kind, found));
+        }
+        let known = |kind| self.names(kind).iter().any(|known| known == name);
+        let kind = if known(Kind::Target) && !known(Kind::Campaign) { Kind::Target } else { Kind::Campaign };
+        Ok((kind, self.find(kind, name, asked)?))
+    }
+
     /// Every name that [`Self::find`] knows, sorted.
     pub fn names(&self, kind: Kind) -> Vec<String> {
         let in_folder = |root: &PathBuf| {
             let folder = root.join(kind.folder());
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_owned())).collect::<Vec<_>>()
+            entries
+                .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".toml")?.to_owned()))
+                .collect::<Vec<_>>()
         };
         let mut names: Vec<String> = self.roots.iter().flat_map(in_folder).collect();
         names.extend(kind.built_in().iter().map(|(name, _)| (*name).to_owned()));
@@ -122,16 +141,29 @@ fn looks_like_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
+/// A target says how a board is reached or what it is; anything else is a campaign.
+fn by_content(found: &Found) -> Kind {
+    const OF_TARGETS: [&str; 8] = ["ssh", "transport", "arch", "cpu_count", "work_dirs", "kernel", "power", "emulated"];
+    const OF_CAMPAIGNS: [&str; 8] = ["targets", "duration", "cycles", "interval", "measure", "loads", "cell", "matrix"];
+    let Ok(parsed) = document::parse(&found.name, &found.text) else { return Kind::Campaign };
+    let count = |keys: &[&str]| keys.iter().filter(|key| parsed.root.get(key).is_some()).count();
+    if count(&OF_TARGETS) > count(&OF_CAMPAIGNS) { Kind::Target } else { Kind::Campaign }
+}
+
 /// Reads a file, bounded.
 fn read(path: &Path, asked: &Span) -> Result<Found, Diagnostics> {
     let name = path.display().to_string();
-    let refuse = |error: &std::io::Error| one(Diagnostic::error(asked.clone(), format!("cannot read {name}: {}", reason(error))));
+    let refuse = |error: &std::io::Error| {
+        one(Diagnostic::error(asked.clone(), format!("cannot read {name}: {}", reason(error))))
+    };
     if path.is_dir() {
         return Err(one(Diagnostic::error(asked.clone(), format!("{name} is a directory")).help("name a file in it")));
     }
     let mut bytes = Vec::new();
     let limit = LARGEST_FILE as u64 + 1;
-    std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(|error| refuse(&error))?;
+    std::fs::File::open(path)
+        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        .map_err(|error| refuse(&error))?;
     let text = document::decode(&name, &bytes)?.to_owned();
     Ok(Found { name, text })
 }
@@ -158,5 +190,6 @@ mod built_in {
     }
 
     pub(super) const CAMPAIGNS: &[(&str, &str)] = files!("campaigns": "bbb-idle-loaded", "cyclone-v-12h", "demo", "elce-2016", "first-look", "imx93-forlinx", "isolation", "nightly");
-    pub(super) const TARGETS: &[(&str, &str)] = files!("targets": "beaglebone-black", "cyclone-v", "imx93-evk", "local", "zynq-zc702");
+    pub(super) const TARGETS: &[(&str, &str)] =
+        files!("targets": "beaglebone-black", "cyclone-v", "imx93-evk", "local", "zynq-zc702");
 }

@@ -4,12 +4,11 @@
 pub mod campaign;
 pub mod diagnostic;
 pub mod document;
-pub mod judgement;
-pub mod plan;
 pub mod facts;
 pub mod judgement;
 pub mod latency;
 pub mod resolve;
 pub mod run_state;
+pub mod schedule;
 pub mod target;
 pub mod units;

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::files::{Kind, Library, on_command_line};
 use latlab_core::campaign::{self, Misfit, MisfitKind, Overrides, fit};
 use latlab_core::diagnostic::{Diagnostic, Diagnostics, Severity, Span};
-use latlab_core::plan::Plan;
+use latlab_core::schedule::Schedule;
 use latlab_core::target;
 
 /// What to measure, and where.
@@ -33,8 +33,8 @@ pub struct Selection {
     pub campaign: campaign::Loaded,
     /// Its targets, in order; at least one.
     pub targets: Vec<target::Loaded>,
-    /// The runs.
-    pub plan: Plan,
+    /// The runs, in order.
+    pub schedule: Schedule,
     /// What latlab does not support yet.
     pub unsupported: Vec<Misfit>,
     /// Warnings of all files.
@@ -71,8 +71,8 @@ impl SelectionArgs {
             warnings.sort();
             return Err(warnings);
         }
-        let plan = Plan::new(&campaign.campaign, fitted.targets.iter().map(|loaded| &loaded.target));
-        Ok(Selection { campaign, targets: fitted.targets, plan, unsupported: fitted.unsupported, warnings })
+        let schedule = Schedule::new(&campaign.campaign, fitted.targets.iter().map(|loaded| &loaded.target));
+        Ok(Selection { campaign, targets: fitted.targets, schedule, unsupported: fitted.unsupported, warnings })
     }
 }
 
@@ -93,7 +93,7 @@ impl Selection {
         let rest: Vec<&str> = names.filter(|name| !stopped(name)).collect();
         let help = match rest[..] {
             [] => "no cell of this selection can be run yet".to_owned(),
-            _ => format!("the rest can be run: --only cell={}", rest.join(",")),
+            _ => format!("the rest can be run: --only cell={}", rest.join(" --only cell=")),
         };
         let refuse = |misfit: &Misfit| {
             let cells = misfit.cells.join(", ");
@@ -118,7 +118,8 @@ impl Fitted {
         let mut fitted = Self::default();
         let mut named: Vec<(String, Span)> = Vec::new();
         for (name, span) in campaign.campaign.targets.iter().zip(&campaign.target_spans) {
-            let loaded = library.find(Kind::Target, name, span).and_then(|found| target::load(&found.name, &found.text));
+            let loaded =
+                library.find(Kind::Target, name, span).and_then(|found| target::load(&found.name, &found.text));
             match loaded {
                 Err(found) => fitted.found.extend(found),
                 Ok(target) => {
@@ -139,7 +140,9 @@ impl Fitted {
         self.found.extend(target.warnings.iter().cloned());
         for misfit in fit(campaign, &target) {
             match misfit.kind {
-                MisfitKind::Unsupported if misfit.diagnostic.severity == Severity::Error => self.unsupported.push(misfit),
+                MisfitKind::Unsupported if misfit.diagnostic.severity == Severity::Error => {
+                    self.unsupported.push(misfit)
+                }
                 _ => self.found.push(misfit.diagnostic),
             }
         }
@@ -156,6 +159,7 @@ fn parse_set(text: &str) -> Result<(String, String), String> {
 
 fn parse_only(text: &str) -> Result<(String, Vec<String>), String> {
     // A cell's name holds `=` itself (`cell=isolcpus=1,load=idle`): the first one ends the key.
-    let (key, values) = parse_set(text).map_err(|_| "write KEY=VALUE[,VALUE], such as cell=native-isolated".to_owned())?;
+    let (key, values) =
+        parse_set(text).map_err(|_| "write KEY=VALUE[,VALUE], such as cell=native-isolated".to_owned())?;
     Ok((key, values.split(',').map(|value| value.trim().to_owned()).collect()))
 }

@@ -1,8 +1,8 @@
 //! A campaign against a target, before any board is contacted.
 
+use super::Loaded;
 use super::model::{Cell, Cpus, Instrument};
 use super::settings::{cpus_of, in_band_on_cobalt, instrument_name};
-use super::Loaded;
 use crate::diagnostic::{Diagnostic, Span, nearest};
 use crate::target;
 use crate::target::{BootMethod, boot_method_name};
@@ -50,9 +50,14 @@ pub fn fit(campaign: &Loaded, target: &target::Loaded) -> Vec<Misfit> {
 fn never_reboots(target: &target::Loaded) -> Misfit {
     let name = &target.target.name;
     let method = boot_method_name(target.target.boot_method);
-    let diagnostic = Diagnostic::warning(target.span(&["boot", "method"]), format!("boot method `{method}` is not supported yet"))
-        .label(format!("{name} is measured as it is booted"))
-        .help("boot the board by hand before; a cell whose kernel or arguments are not what runs is refused, never measured");
+    let diagnostic = Diagnostic::warning(
+        target.span(&["boot", "method"]),
+        format!("boot method `{method}` is not supported yet"),
+    )
+    .label(format!("{name} is measured as it is booted"))
+    .help(
+        "boot the board by hand before; a cell whose kernel or arguments are not what runs is refused, never measured",
+    );
     Misfit { kind: MisfitKind::Unsupported, cells: Vec::new(), diagnostic }
 }
 
@@ -89,9 +94,9 @@ impl Check<'_> {
             Diagnostic::error(self.at(&["boot", "kernel"]), format!("{} has no kernel variant `{asked}`", self.name()));
         if kernels.is_empty() {
             return Some(
-                diagnostic
-                    .also(self.target.span(&["name"]), "this target describes no kernel variant")
-                    .help(format!("describe it in the target file: `[kernel.{asked}]` with what `uname -r` must match")),
+                diagnostic.also(self.target.span(&["name"]), "this target describes no kernel variant").help(format!(
+                    "describe it in the target file: `[kernel.{asked}]` with what `uname -r` must match"
+                )),
             );
         }
         let listed = kernels.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

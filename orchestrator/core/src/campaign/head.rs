@@ -46,7 +46,9 @@ fn plan(root: &mut Reader<'_>) -> PlanOptions {
     if let Some(repeat) = table.field("repeat", integer(1..=MOST_REPEATS)) {
         plan.repeat = repeat;
     }
-    if let Some(order) = table.field("order", one_of(&[("grouped", Order::Grouped), ("interleaved", Order::Interleaved)])) {
+    if let Some(order) =
+        table.field("order", one_of(&[("grouped", Order::Grouped), ("interleaved", Order::Interleaved)]))
+    {
         plan.order = order;
     }
     table.finish();

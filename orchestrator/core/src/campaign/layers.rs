@@ -1,8 +1,8 @@
 //! The layers of a campaign file: what stands at its top, `[[cell]]` and `[matrix]`.
 
+use super::MOST_CELLS;
 use super::set::Assignment;
 use super::settings::{self, CAMPAIGN_KEYS, Extent, drops, value_text};
-use super::MOST_CELLS;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::reader::{Reader, Sink};
 use crate::document::values::name;

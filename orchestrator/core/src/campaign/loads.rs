@@ -75,8 +75,9 @@ fn definition(root: &Reader<'_>, entry: &Entry, extent: Extent) -> Option<Load> 
         && entry.key.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
     if !usable || entry.key == IDLE {
         let why = if entry.key == IDLE { "\"idle\" means no load; choose another name" } else { NAME_RULE };
-        root.sink()
-            .push(Diagnostic::error(entry.key_span.clone(), format!("`{}` is no usable name of a load", entry.key)).help(why));
+        root.sink().push(
+            Diagnostic::error(entry.key_span.clone(), format!("`{}` is no usable name of a load", entry.key)).help(why),
+        );
     }
     let inner = Reader::of_node(&entry.node, &path, root.sink())?;
     let Value::Table(table) = &entry.node.value else { return None };
@@ -166,7 +167,11 @@ fn dd_size(node: &Node) -> Parsed<String> {
     let help = "write a number with k, M or G (powers of 1024), such as \"32M\"";
     if let Value::Integer(number) = node.value {
         return if number > 0 {
-            Err(vec![Problem::new("`{}` is text", "a size as dd takes it", format!("write \"{number}\", in bytes, or with k, M or G"))])
+            Err(vec![Problem::new(
+                "`{}` is text",
+                "a size as dd takes it",
+                format!("write \"{number}\", in bytes, or with k, M or G"),
+            )])
         } else {
             Err(vec![Problem::new("`{}` is out of range", "not a size", help)])
         };
@@ -184,6 +189,8 @@ fn dd_size(node: &Node) -> Parsed<String> {
     match bytes.and_then(|bytes| bytes.checked_mul(factor)) {
         Some(1..=0x1_0000_0000) => Ok(text),
         Some(0) | None => Err(vec![Problem::new(format!("`{{}}` cannot be \"{text}\""), "not a size", help)]),
-        Some(_) => Err(vec![Problem::new("`{}` is out of range", "allowed: up to 4G", "dd holds a whole block in memory")]),
+        Some(_) => {
+            Err(vec![Problem::new("`{}` is out of range", "allowed: up to 4G", "dd holds a whole block in memory")])
+        }
     }
 }

@@ -73,7 +73,9 @@ pub fn load(file_name: &str, text: &str, overrides: &Overrides) -> Result<Loaded
     let whole = Span::whole(&document.source);
     if document.root.entries().is_empty() && document.errors.is_empty() {
         let empty = Diagnostic::error(whole, "empty file: no campaign in it");
-        return Err([empty.help("a campaign has at least `name` and `duration`; see docs/campaign.md")].into_iter().collect());
+        return Err([empty.help("a campaign has at least `name` and `duration`; see docs/campaign.md")]
+            .into_iter()
+            .collect());
     }
     let sink = Sink::default();
     document.errors.into_iter().for_each(|error| sink.push(error));

@@ -1,4 +1,4 @@
-//! `--only key=a,b`.
+//! `--only key=a,b`: several for one key are alternatives, those for different keys must all hold.
 
 use super::Resolved;
 use super::settings::value_text;
@@ -8,11 +8,21 @@ use crate::document::reader::Sink;
 /// The cells that every `--only` chooses; `None` together with an error.
 pub(super) fn choose(mut cells: Vec<Resolved>, only: &[(String, Vec<String>)], sink: &Sink) -> Option<Vec<Resolved>> {
     let mut good = true;
-    for (key, wanted) in only {
+    let mut keys: Vec<&String> = Vec::new();
+    only.iter().for_each(|(key, _)| {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    });
+    for key in keys {
         let values: Vec<Vec<String>> = cells.iter().map(|cell| values(cell, key)).collect();
-        // A CPU list holds commas itself: the whole text counts where it is a value.
-        let whole = wanted.join(",");
-        let wanted = if values.iter().flatten().any(|value| *value == whole) { vec![whole] } else { wanted.clone() };
+        let options = only.iter().filter(|(other, _)| other == key).map(|(_, wanted)| wanted);
+        // A CPU list and a cell's name hold commas themselves: the whole text counts where it is a value.
+        let split = |wanted: &Vec<String>| {
+            let whole = wanted.join(",");
+            if values.iter().flatten().any(|value| *value == whole) { vec![whole] } else { wanted.clone() }
+        };
+        let wanted: Vec<String> = options.flat_map(split).collect();
         for missing in wanted.iter().filter(|wanted| !values.iter().flatten().any(|value| value == *wanted)) {
             good = false;
             sink.push(no_match(key, missing, &values, &cells));
@@ -64,7 +74,8 @@ fn no_match(key: &str, missing: &str, values: &[Vec<String>], cells: &[Resolved]
             Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
             None => diagnostic,
         };
-        return diagnostic.help(format!("choose by {keys_text}, or by any key that the campaign sets, such as `boot.kernel`"));
+        return diagnostic
+            .help(format!("choose by {keys_text}, or by any key that the campaign sets, such as `boot.kernel`"));
     }
     let diagnostic =
         Diagnostic::error(at(key.len() + 1..source.text.len()), format!("no cell has {key} = \"{missing}\""));
@@ -73,6 +84,7 @@ fn no_match(key: &str, missing: &str, values: &[Vec<String>], cells: &[Resolved]
         None => diagnostic,
     };
     let shown = known.iter().take(20).map(|value| format!("\"{value}\"")).collect::<Vec<_>>().join(", ");
-    let more = known.len().checked_sub(20).filter(|more| *more > 0).map_or(String::new(), |more| format!(" and {more} more"));
+    let more =
+        known.len().checked_sub(20).filter(|more| *more > 0).map_or(String::new(), |more| format!(" and {more} more"));
     diagnostic.help(format!("there are: {shown}{more}"))
 }

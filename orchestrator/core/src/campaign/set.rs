@@ -1,7 +1,7 @@
 //! `--set key=value`: the value is tried as a string, then as TOML.
 
-use super::settings::{self, CAMPAIGN_KEYS, Extent};
 use super::head;
+use super::settings::{self, CAMPAIGN_KEYS, Extent};
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span};
 use crate::document::reader::Sink;
 use crate::document::{self, Node, Table, Value, nest};
@@ -56,10 +56,13 @@ fn assignment(key: &str, value: &str, sink: &Sink) -> Option<Assignment> {
     if text_errors.is_empty() {
         return Some(as_text);
     }
-    let as_toml = document::parse("--set", &format!("value={value}")).ok().filter(|parsed| parsed.errors.is_empty()).and_then(|parsed| {
-        let [entry] = parsed.root.entries() else { return None };
-        Some(Assignment { node: moved(&entry.node, &value_span), ..as_text.clone() })
-    });
+    let as_toml = document::parse("--set", &format!("value={value}"))
+        .ok()
+        .filter(|parsed| parsed.errors.is_empty())
+        .and_then(|parsed| {
+            let [entry] = parsed.root.entries() else { return None };
+            Some(Assignment { node: moved(&entry.node, &value_span), ..as_text.clone() })
+        });
     let Some(as_toml) = as_toml else {
         text_errors.into_iter().for_each(|error| sink.push(error));
         return None;

@@ -298,7 +298,9 @@ fn conditions(root: &mut Reader<'_>, section: &'static str) -> Conditions {
 fn rt_runtime(node: &Node) -> Parsed<RtRuntime> {
     match &node.value {
         Value::String(text) if text == "unlimited" => Ok(RtRuntime::Unlimited),
-        Value::Integer(-1) => Err(vec![Problem::new("`{}` has no unit", "write \"unlimited\"", "-1 is the kernel's word for it")]),
+        Value::Integer(-1) => {
+            Err(vec![Problem::new("`{}` has no unit", "write \"unlimited\"", "-1 is the kernel's word for it")])
+        }
         _ => duration(0..=SECOND, "us")(node).map(|ns| RtRuntime::Us(ns / US)).map_err(|problems| {
             let widen = |mut problem: Problem| {
                 if problem.help.is_empty() || !problem.help.contains("unit, in quotes: ") {
@@ -390,7 +392,8 @@ fn combinations(table: &Table, settings: &Settings, sink: &Sink) {
         let diagnostic = Diagnostic::error(span, "`cycles` takes more than a year");
         sink.push(diagnostic.label(format!("at an interval of {}", format_duration(measure.interval_ns))));
     }
-    if let (Cpus::Isolated, Some(""), Some(span)) = (&measure.cpus, boot.isolcpus.as_deref(), at(&["measure", "cpus"])) {
+    if let (Cpus::Isolated, Some(""), Some(span)) = (&measure.cpus, boot.isolcpus.as_deref(), at(&["measure", "cpus"]))
+    {
         let diagnostic = Diagnostic::error(span, "`measure.cpus` is \"isolated\", but no CPU is isolated")
             .help("name the CPUs, or isolate some by `boot.isolcpus`");
         let isolcpus = at(&["boot", "isolcpus"]);
@@ -424,10 +427,9 @@ pub(super) fn in_band_on_cobalt(
     kernel: &str,
 ) -> Diagnostic {
     let name = instrument_name(instrument);
-    let diagnostic =
-        Diagnostic::error(kernel_at, format!("{name} on `{kernel}` would measure Linux, not Cobalt"))
-            .label("a co-kernel variant")
-            .help("set `measure.instrument` of this cell to \"xenomai-cyclictest\" or \"xenomai-latency\"");
+    let diagnostic = Diagnostic::error(kernel_at, format!("{name} on `{kernel}` would measure Linux, not Cobalt"))
+        .label("a co-kernel variant")
+        .help("set `measure.instrument` of this cell to \"xenomai-cyclictest\" or \"xenomai-latency\"");
     match instrument_at {
         Some(span) => diagnostic.also(span, "this instrument runs under Linux"),
         None => diagnostic,

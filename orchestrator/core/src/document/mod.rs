@@ -18,9 +18,11 @@ const MOST_SYNTAX_ERRORS: usize = 20;
 /// A file's bytes as text, or why they are none.
 pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostics> {
     let whole = || Span::whole(&Source::file(name, ""));
-    let refuse = |message: String, help: &str| Err([Diagnostic::error(whole(), message).help(help)].into_iter().collect());
+    let refuse =
+        |message: String, help: &str| Err([Diagnostic::error(whole(), message).help(help)].into_iter().collect());
     if bytes.len() > LARGEST_FILE {
-        let message = format!("file of {} bytes: a campaign or target file has at most {LARGEST_FILE} (1 MiB)", bytes.len());
+        let message =
+            format!("file of {} bytes: a campaign or target file has at most {LARGEST_FILE} (1 MiB)", bytes.len());
         return refuse(message, "is this the right file?");
     }
     match std::str::from_utf8(bytes) {

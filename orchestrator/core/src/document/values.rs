@@ -54,7 +54,11 @@ pub const NAME_RULE: &str =
 pub fn boolean(node: &Node) -> Parsed<bool> {
     match node.value {
         Value::Boolean(value) => Ok(value),
-        _ => refuse("`{}` is true or false", format!("this is {}", node.value.kind()), "write `true` or `false`, without quotes"),
+        _ => refuse(
+            "`{}` is true or false",
+            format!("this is {}", node.value.kind()),
+            "write `true` or `false`, without quotes",
+        ),
     }
 }
 
@@ -83,7 +87,13 @@ pub fn share(node: &Node) -> Parsed<f64> {
         Value::Integer(0) => 0.0,
         Value::Integer(1) => 1.0,
         Value::Integer(_) => f64::NAN,
-        _ => return refuse("`{}` is a share", format!("this is {}", node.value.kind()), "write a number from 0 to 1, such as 0.95 or 1e-6"),
+        _ => {
+            return refuse(
+                "`{}` is a share",
+                format!("this is {}", node.value.kind()),
+                "write a number from 0 to 1, such as 0.95 or 1e-6",
+            );
+        }
     };
     if (0.0..=1.0).contains(&number) {
         Ok(number)
@@ -125,7 +135,8 @@ pub fn duration(allowed: RangeInclusive<u64>, unit: &'static str) -> impl Fn(&No
     }
 }
 
-const EXAMPLES: &str = "write a duration with its unit, in quotes, such as \"250us\", \"1ms\", \"10s\", \"15m\", \"12h\", \"3d\"";
+const EXAMPLES: &str =
+    "write a duration with its unit, in quotes, such as \"250us\", \"1ms\", \"10s\", \"15m\", \"12h\", \"3d\"";
 
 /// See [`duration`], of a text.
 pub fn duration_text(written: &str, allowed: &RangeInclusive<u64>, unit: &str) -> Parsed<u64> {
@@ -150,7 +161,8 @@ pub fn duration_text(written: &str, allowed: &RangeInclusive<u64>, unit: &str) -
                 _ if ns < i128::from(*allowed.start()) => "is too short",
                 _ => "is too long",
             };
-            let range = format!("allowed: {} to {}", format_duration(*allowed.start()), format_duration(*allowed.end()));
+            let range =
+                format!("allowed: {} to {}", format_duration(*allowed.start()), format_duration(*allowed.end()));
             refuse(format!("`{{}}` {what}"), range, "")
         }
     }

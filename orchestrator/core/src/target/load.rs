@@ -75,7 +75,10 @@ pub fn load(file_name: &str, text: &str) -> Result<Loaded, Diagnostics> {
 fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
     let mut root = Reader::new(table, at, sink);
     if !root.has("name") {
-        root.missing("name", "a short name for the board: campaigns name it in `targets`, such as `name = \"cyclone-v\"`");
+        root.missing(
+            "name",
+            "a short name for the board: campaigns name it in `targets`, such as `name = \"cyclone-v\"`",
+        );
     }
     let target_name = root.field("name", name);
     let target = Target {

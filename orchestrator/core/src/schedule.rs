@@ -12,25 +12,25 @@ pub const OVERHEAD_NS: u64 = 15 * SECOND;
 
 /// What will be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct Schedule {
     /// One list per target; targets are measured at the same time.
-    pub targets: Vec<TargetPlan>,
+    pub targets: Vec<TargetSchedule>,
 }
 
 /// Runs of one target, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TargetPlan {
+pub struct TargetSchedule {
     /// Target's name.
     pub target: String,
     /// In the order of execution.
-    pub runs: Vec<PlannedRun>,
+    pub runs: Vec<ScheduledRun>,
     /// Sum of the runs' estimates, in ns.
     pub estimated_ns: u64,
 }
 
 /// One cell measured once on one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlannedRun {
+pub struct ScheduledRun {
     /// Index into the campaign's cells.
     pub cell: usize,
     /// The cell's name.
@@ -41,10 +41,10 @@ pub struct PlannedRun {
     pub estimated_ns: u64,
 }
 
-impl Plan {
-    /// Plans a campaign on targets, in their order.
+impl Schedule {
+    /// A campaign on targets, in their order.
     pub fn new<'a>(campaign: &Campaign, targets: impl IntoIterator<Item = &'a Target>) -> Self {
-        Self { targets: targets.into_iter().map(|target| plan_target(campaign, target)).collect() }
+        Self { targets: targets.into_iter().map(|target| schedule_target(campaign, target)).collect() }
     }
 
     /// The longest target's estimate, in ns: targets run side by side.
@@ -53,17 +53,17 @@ impl Plan {
     }
 }
 
-fn plan_target(campaign: &Campaign, target: &Target) -> TargetPlan {
-    let runs: Vec<PlannedRun> = order(campaign.cells.len(), campaign.plan.repeat, campaign.plan.order)
+fn schedule_target(campaign: &Campaign, target: &Target) -> TargetSchedule {
+    let runs: Vec<ScheduledRun> = order(campaign.cells.len(), campaign.plan.repeat, campaign.plan.order)
         .into_iter()
         .map(|(index, repetition)| {
             let cell = &campaign.cells[index];
             let estimated_ns = estimate_ns(cell, target.cpu_count);
-            PlannedRun { cell: index, cell_name: cell.name.clone(), repetition, estimated_ns }
+            ScheduledRun { cell: index, cell_name: cell.name.clone(), repetition, estimated_ns }
         })
         .collect();
     let estimated_ns = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.estimated_ns));
-    TargetPlan { target: target.name.clone(), runs, estimated_ns }
+    TargetSchedule { target: target.name.clone(), runs, estimated_ns }
 }
 
 /// (cell, repetition from 1) in the order of execution.
@@ -107,7 +107,9 @@ mod tests {
 
     #[test]
     fn interleaving_favours_no_side() {
-        let text = |runs: Vec<(usize, u32)>| runs.iter().map(|(cell, n)| format!("{}{n} ", ['A', 'B', 'C'][*cell])).collect::<String>();
+        let text = |runs: Vec<(usize, u32)>| {
+            runs.iter().map(|(cell, n)| format!("{}{n} ", ['A', 'B', 'C'][*cell])).collect::<String>()
+        };
         assert_eq!(text(order(2, 4, Order::Interleaved)), "A1 B1 B2 A2 A3 B3 B4 A4 ");
         assert_eq!(text(order(3, 2, Order::Interleaved)), "A1 B1 C1 C2 B2 A2 ");
         assert_eq!(text(order(2, 2, Order::Grouped)), "A1 A2 B1 B2 ");
@@ -123,12 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn plan_of_a_target_adds_up() {
-        let campaign = cells("name = 'a'\nduration = '12h'\n[matrix]\nboot.isolcpus = ['1', 'none']\n[plan]\nrepeat = 3\n");
+    fn times_of_a_target_add_up() {
+        let campaign =
+            cells("name = 'a'\nduration = '12h'\n[matrix]\nboot.isolcpus = ['1', 'none']\n[plan]\nrepeat = 3\n");
         let target = crate::target::load("t.toml", "name = 't'\ncpu_count = 2\n").unwrap().target;
-        let plan = Plan::new(&campaign, [&target]);
-        assert_eq!(plan.targets[0].runs.len(), 6);
-        assert_eq!(plan.estimated_ns(), 6 * (12 * HOUR + SECOND + OVERHEAD_NS));
-        assert_eq!(plan.targets[0].runs[3].cell_name, "isolcpus=none");
+        let schedule = Schedule::new(&campaign, [&target]);
+        assert_eq!(schedule.targets[0].runs.len(), 6);
+        assert_eq!(schedule.estimated_ns(), 6 * (12 * HOUR + SECOND + OVERHEAD_NS));
+        assert_eq!(schedule.targets[0].runs[3].cell_name, "isolcpus=none");
     }
 }
