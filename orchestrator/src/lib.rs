@@ -5,5 +5,6 @@ pub mod cli;
 pub mod exit;
 pub mod progress;
 pub mod runner;
+pub mod files;
 pub mod store;
 pub mod transport;

@@ -2,6 +2,8 @@
 #![warn(missing_docs)]
 
 pub mod campaign;
+pub mod diagnostic;
+pub mod document;
 pub mod facts;
 pub mod judgement;
 pub mod latency;
@@ -11,3 +13,7 @@ pub mod result;
 pub mod run_state;
 pub mod target;
 pub mod verdict;
+pub mod run_state;
+pub mod schedule;
+pub mod target;
+pub mod units;
