@@ -2,6 +2,8 @@
 #![warn(missing_docs)]
 
 pub mod campaign;
+pub mod diagnostic;
+pub mod document;
 pub mod facts;
 pub mod judgement;
 pub mod latency;
@@ -14,3 +16,7 @@ pub mod verdict;
 
 #[cfg(test)]
 mod testing;
+pub mod run_state;
+pub mod schedule;
+pub mod target;
+pub mod units;

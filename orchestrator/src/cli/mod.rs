@@ -1,5 +1,10 @@
 //! The command line: one file per verb.
 
+mod check;
+mod diagnostics;
+mod plan;
+pub mod selection;
+
 use crate::exit::Exit;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::process::ExitCode;
@@ -38,7 +43,10 @@ pub enum Format {
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {}
+enum Verb {
+    Check(check::Args),
+    Plan(plan::Args),
+}
 
 /// Entry of the command.
 pub fn main() -> ExitCode {
@@ -54,5 +62,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Exit {
-    match cli.verb {}
+    match &cli.verb {
+        Verb::Check(args) => check::run(&cli.common, args),
+        Verb::Plan(args) => plan::run(&cli.common, args),
+    }
 }
