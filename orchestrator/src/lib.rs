@@ -3,8 +3,8 @@
 pub mod board;
 pub mod cli;
 pub mod exit;
+pub mod files;
 pub mod progress;
 pub mod runner;
-pub mod files;
 pub mod store;
 pub mod transport;
