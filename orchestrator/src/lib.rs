@@ -5,6 +5,7 @@ pub mod cli;
 pub mod exit;
 pub mod files;
 pub mod progress;
+pub mod report;
 pub mod runner;
 pub mod store;
 pub mod transport;

@@ -11,6 +11,12 @@ pub mod quantity;
 pub mod resolve;
 pub mod result;
 pub mod run_state;
+pub mod target;
+pub mod verdict;
+
+#[cfg(test)]
+mod testing;
+pub mod run_state;
 pub mod schedule;
 pub mod target;
 pub mod units;

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
 use crate::latency::summarise;
-use crate::quantity::{count, duration, percent};
+use crate::quantity::{count, duration};
 use latprobe::spec::{Length, Sleep};
 use latprobe::stream::{EndReason, EventKind, Folded};
 
@@ -45,7 +45,7 @@ pub(super) fn complete(run: &Run) -> (Outcome, String) {
     }
 }
 
-/// Periods that may lack or be too many at either end of a segment.
+/// Periods that may lack or be too many at the two ends of a segment: the phase need not begin and end on the thread's grid.
 const EDGE_PERIODS: u64 = 2;
 
 /// Every period of the measuring phase is either a wake-up or a missed period. cyclictest cannot tell: it forgets the missed ones.
@@ -99,25 +99,24 @@ fn exact_cycles(index: usize, wake_ups: u64, asked: u64) -> (Outcome, String) {
     }
 }
 
-/// Up to a thousandth may be lost at the edges of the phase, whose times the supervisor takes; up to a hundredth is
-/// usable with the reason; more means that samples are lost or that the clock is not what it says.
+/// One in a million is allowed for besides the edges; up to one in a thousand is usable with the reason; more means that
+/// samples are lost or that the clock is not what it says.
 fn periods(run: &Run, index: usize, interval_ns: u64, offset_ns: u64, found: u64) -> (Outcome, String) {
     let elapsed = |s: &Folded| s.measured_ns().saturating_sub(offset_ns) / interval_ns.max(1);
     let expected: u64 = run.evidence.segments.iter().map(elapsed).sum();
     let edges = EDGE_PERIODS * run.evidence.segments.len() as u64;
     let off = expected.abs_diff(found);
     let outcome = match off {
-        _ if off <= edges + expected / 1000 => Ok,
-        _ if off <= edges + expected / 100 => Degrades,
+        _ if off <= edges + expected / 1_000_000 => Ok,
+        _ if off <= edges + expected / 1000 => Degrades,
         _ => Invalidates,
     };
-    let side = if found < expected { "lack" } else { "are too many" };
+    let side = if found < expected { "too few" } else { "too many" };
     let detail = format!(
-        "thread {index}: wake-ups and missed periods make {} periods, elapsed time / interval is {}: {} {side} ({})",
+        "thread {index}: wake-ups and missed periods make {} periods, elapsed time / interval is {}: {} {side}",
         count(found),
         count(expected),
         count(off),
-        percent(off as f64 / expected.max(1) as f64),
     );
     (outcome, detail)
 }
@@ -177,8 +176,7 @@ pub(super) fn ledger(run: &Run) -> (Outcome, String) {
 /// Blocks or worst samples that the supervisor could not take over in time: the maximum may be known only by its bin.
 pub(super) fn hand_over(run: &Run) -> (Outcome, String) {
     let lost: Vec<_> = run.events(EventKind::HandoverLost).collect();
-    let covered = |thread| summarise(thread);
-    let open: u64 = run.threads.iter().map(covered).map(|s| s.cycles.saturating_sub(s.mean_cycles)).sum();
+    let open: u64 = run.threads.iter().map(summarise).map(|s| s.cycles.saturating_sub(s.mean_cycles)).sum();
     match lost.first() {
         Some(first) => (
             Degrades,
