@@ -3,9 +3,9 @@
 pub mod board;
 pub mod cli;
 pub mod exit;
+pub mod files;
 pub mod progress;
 pub mod report;
 pub mod runner;
-pub mod files;
 pub mod store;
 pub mod transport;

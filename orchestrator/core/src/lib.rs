@@ -19,3 +19,8 @@ pub mod verdict;
 
 #[cfg(test)]
 mod testing;
+pub mod run_state;
+pub mod schedule;
+pub mod target;
+pub mod units;
+pub mod verdict;
