@@ -11,6 +11,7 @@ mod shell;
 mod sshd;
 mod test;
 mod tidy;
+mod toolchain;
 mod tools;
 
 use clap::{Parser, Subcommand};
