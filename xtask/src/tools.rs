@@ -20,9 +20,22 @@ pub(crate) const LOOPBACK: Set = Set {
         ("ssh", "openssh-client"),
         ("dropbear", "dropbear-bin"),
         ("dropbearkey", "dropbear-bin"),
+        ("dropbearconvert", "dropbear-bin"),
         ("hackbench", "rt-tests"),
         ("cyclictest", "rt-tests"),
         ("busybox", "busybox-static"),
+    ],
+};
+
+/// What emulated boards need.
+pub(crate) const EMULATOR: Set = Set {
+    name: "emulator",
+    programs: &[
+        ("qemu-system-arm", "qemu-system-arm"),
+        ("qemu-system-aarch64", "qemu-system-arm"),
+        ("qemu-system-x86_64", "qemu-system-x86"),
+        ("fdtput", "device-tree-compiler"),
+        ("mkfs.ext4", "e2fsprogs"),
     ],
 };
 
@@ -45,6 +58,11 @@ pub(crate) fn on_machine(program: &str) -> Option<PathBuf> {
 /// Wrappers of the unpacked programs.
 fn wrappers() -> Result<PathBuf> {
     Ok(paths::cache()?.join("tools/bin"))
+}
+
+/// Where a set's packages are unpacked.
+pub(crate) fn prefix(set: &Set) -> Result<PathBuf> {
+    Ok(paths::cache()?.join("tools").join(set.name))
 }
 
 /// PATH for children: the unpacked programs come after the machine's own.
@@ -77,7 +95,7 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
     if on_machine("apt-get").is_none() || on_machine("dpkg-deb").is_none() {
         bail!("install {} first (this machine has no apt to fetch them with)", packages.join(" "));
     }
-    let prefix = paths::cache()?.join("tools").join(set.name);
+    let prefix = prefix(set)?;
     Apt::machine()?
         .unpack(&packages, Closure::Missing, &[], &prefix)
         .with_context(|| format!("cannot fetch; install by hand: apt-get install {}", packages.join(" ")))?;
