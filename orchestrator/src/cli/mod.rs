@@ -1,5 +1,12 @@
 //! The command line: one file per verb.
 
+mod check;
+mod diagnostics;
+mod logging;
+mod plan;
+mod run;
+pub mod selection;
+
 use crate::exit::Exit;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::process::ExitCode;
@@ -38,7 +45,12 @@ pub enum Format {
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {}
+enum Verb {
+    Check(check::Args),
+    Plan(plan::Args),
+    Run(run::RunArgs),
+    Resume(run::ResumeArgs),
+}
 
 /// Entry of the command.
 pub fn main() -> ExitCode {
@@ -54,5 +66,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Exit {
-    match cli.verb {}
+    match &cli.verb {
+        Verb::Check(args) => check::run(&cli.common, args),
+        Verb::Plan(args) => plan::run(&cli.common, args),
+        Verb::Run(args) => run::run(&cli.common, args),
+        Verb::Resume(args) => run::resume(&cli.common, args),
+    }
 }

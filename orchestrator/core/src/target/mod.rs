@@ -1,4 +1,10 @@
-//! Board descriptions.
+//! Board descriptions: text → checked [`Target`].
+
+mod load;
+mod ssh;
+
+pub(crate) use load::boot_method_name;
+pub use load::{Loaded, load};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

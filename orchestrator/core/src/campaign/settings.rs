@@ -1,0 +1,475 @@
+//! One cell's table → [`Settings`]: every key of a campaign that a cell, an axis or `--set` may change.
+
+use super::loads::{self, IDLE};
+use super::model::{
+    Boot, Collect, CollectMode, Conditions, Console, Cpus, Gate, Instrument, Measure, Preemption, RtRuntime, Settings,
+};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::document::reader::{Parsed, Problem, Reader, Sink};
+use crate::document::values::{
+    boolean, cpu_list, duration, duration_text, integer, list, name, non_empty, one_of, share, text, words,
+};
+use crate::document::{Entry, Node, Table, Value};
+use crate::units::{DAY, HOUR, MINUTE, MS, SECOND, US, YEAR, format_duration};
+use latprobe::cpulist::CpuList;
+use latprobe::spec::{CpuDmaLatency, Length, Policy, Sleep, Weakness};
+use std::collections::BTreeMap;
+
+/// Most sampling threads of a cell.
+const MOST_THREADS: u32 = 1024;
+const INTERVALS: std::ops::RangeInclusive<u64> = 10 * US..=HOUR;
+const LATENCIES: std::ops::RangeInclusive<u64> = 1..=HOUR;
+
+/// Top keys that belong to the campaign and not to a cell.
+pub(super) const CAMPAIGN_KEYS: &[&str] = &["name", "description", "targets", "plan", "matrix", "cell"];
+
+/// How much a table says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// A layer: what is missing may stand in another one.
+    Layer,
+    /// All layers together.
+    Whole,
+}
+
+/// Keys of the lower layer that an entry of the upper one puts out of force: alternatives of each other.
+pub(super) fn drops(path: &[String], entry: &Entry) -> &'static [&'static str] {
+    let table = path.first().map_or("", String::as_str);
+    match (path.len(), table, entry.key.as_str()) {
+        (0, _, "duration") => &["cycles"],
+        (0, _, "cycles") => &["duration"],
+        (1, "measure", "cpus") => &["threads"],
+        (1, "measure", "threads") => &["cpus"],
+        (1, "measure", "policy") => match &entry.node.value {
+            Value::String(policy) if policy == "other" || policy == "deadline" => &["priority"],
+            _ => &[],
+        },
+        _ => &[],
+    }
+}
+
+/// Reads a table of settings. Errors go to `sink`; where there are any, the settings are not to be used.
+/// `at` is where its keys are missed; `also` are keys of the table that are read elsewhere.
+pub(super) fn read(table: &Table, at: Span, extent: Extent, also: &[&'static str], sink: &Sink) -> Settings {
+    let mut root = Reader::new(table, at, sink);
+    root.know(also);
+    let boot = boot(&mut root);
+    let measure = measure(&mut root, extent);
+    let length = length(&mut root, extent, measure.interval_ns);
+    let loads = loads::read(&mut root, extent);
+    let require = conditions(&mut root, "require");
+    let apply = conditions(&mut root, "apply");
+    let collect = collect(&mut root);
+    let gate = gate(&mut root);
+    // Unknown keys were found in the layer that holds them.
+    if extent == Extent::Layer {
+        root.finish();
+    }
+    let settings = Settings { boot, measure, length, loads, require, apply, collect, gate };
+    if extent == Extent::Whole {
+        combinations(table, &settings, sink);
+    }
+    settings
+}
+
+/// The length; a placeholder where it is missing or wrong.
+fn length(root: &mut Reader<'_>, extent: Extent, interval_ns: u64) -> Length {
+    let cycles = root.entry("cycles");
+    let duration_ns = root.field("duration", duration(1..=YEAR, "s"));
+    let most = YEAR / interval_ns.max(1);
+    let cycle_count = root.field("cycles", integer(1..=most.max(1)));
+    if let (Some(cycles), true) = (cycles, root.has("duration")) {
+        root.sink().push(
+            Diagnostic::error(cycles.key_span.clone(), "`cycles` and `duration` exclude each other")
+                .label("a run ends after one of them")
+                .help("remove one; a cell, an axis or --set may replace one by the other"),
+        );
+    }
+    if extent == Extent::Whole && cycles.is_none() && !root.has("duration") {
+        root.missing("duration", "how long each run measures: `duration = \"10m\"`, or `cycles = 600000`");
+    }
+    match (duration_ns, cycle_count) {
+        (Some(ns), _) => Length::DurationNs(ns),
+        (None, Some(cycles)) => Length::Cycles(cycles),
+        (None, None) => Length::DurationNs(YEAR),
+    }
+}
+
+fn boot(root: &mut Reader<'_>) -> Boot {
+    let Some(mut table) = root.table("boot") else { return Boot::default() };
+    let boot = Boot {
+        kernel: table.field("kernel", name),
+        isolcpus: table.field("isolcpus", isolcpus),
+        append: table.field("append", words).unwrap_or_default(),
+    };
+    table.finish();
+    boot
+}
+
+fn isolcpus(node: &Node) -> Parsed<String> {
+    if node.value == Value::String("none".to_owned()) {
+        return Ok(String::new());
+    }
+    cpu_list(node).map_err(|problems| {
+        let flagged = |text: &str| text.split(',').any(|word| matches!(word, "domain" | "nohz" | "managed_irq"));
+        problems
+            .into_iter()
+            .map(|mut problem| {
+                problem.help = match &node.value {
+                    Value::String(text) if flagged(text) => {
+                        "flags are not understood here: give the whole word in `boot.append`, such as \"isolcpus=managed_irq,domain,1\"".to_owned()
+                    }
+                    Value::String(_) => format!("{}, or \"none\"", problem.help),
+                    _ => problem.help,
+                };
+                problem
+            })
+            .collect()
+    })
+}
+
+fn measure(root: &mut Reader<'_>, extent: Extent) -> Measure {
+    let interval_ns = root.field("interval", duration(INTERVALS, "us")).unwrap_or(MS);
+    let mut measure = Measure {
+        instrument: Instrument::Latprobe,
+        cpus: Cpus::All,
+        interval_ns,
+        distance_ns: 0,
+        offset_ns: 0,
+        policy: Policy::Fifo,
+        priority: 80,
+        mlock: true,
+        bin_width_ns: US,
+        bins: 1000,
+        worst: 64,
+        block_ns: SECOND,
+        sleep: Sleep::Absolute,
+        cpu_dma_latency: CpuDmaLatency::Hold,
+        warmup_ns: SECOND,
+        accept: Vec::new(),
+    };
+    let Some(mut table) = root.table("measure") else { return measure };
+    let set = &mut measure;
+    assign(&mut set.instrument, table.field("instrument", one_of(INSTRUMENTS)));
+    cpus(&mut table, set);
+    assign(&mut set.distance_ns, table.field("distance", duration(0..=HOUR, "us")));
+    assign(&mut set.offset_ns, table.field("offset", duration(0..=HOUR, "us")));
+    policy(&mut table, set, extent);
+    assign(&mut set.mlock, table.field("mlock", boolean));
+    if let Some(mut histogram) = table.table("histogram") {
+        assign(&mut set.bin_width_ns, histogram.field("width", duration(1..=SECOND, "us")));
+        assign(&mut set.bins, histogram.field("bins", integer(1..=1_000_000)));
+        histogram.finish();
+    }
+    assign(&mut set.worst, table.field("worst", integer(0..=1024)));
+    assign(&mut set.block_ns, table.field("block", duration(100 * MS..=HOUR, "s")));
+    assign(&mut set.sleep, table.field("sleep", one_of(SLEEPS)));
+    assign(&mut set.cpu_dma_latency, table.field("cpu_dma_latency", one_of(CPU_DMA_LATENCIES)));
+    assign(&mut set.warmup_ns, table.field("warmup", duration(0..=DAY, "s")));
+    assign(&mut set.accept, table.field("accept", list(one_of(WEAKNESSES))));
+    table.finish();
+    measure
+}
+
+fn assign<T>(to: &mut T, read: Option<T>) {
+    if let Some(value) = read {
+        *to = value;
+    }
+}
+
+const INSTRUMENTS: &[(&str, Instrument)] = &[
+    ("latprobe", Instrument::Latprobe),
+    ("cyclictest", Instrument::Cyclictest),
+    ("xenomai-cyclictest", Instrument::XenomaiCyclictest),
+    ("xenomai-latency", Instrument::XenomaiLatency),
+    ("timerlat", Instrument::Timerlat),
+];
+const SLEEPS: &[(&str, Sleep)] =
+    &[("absolute", Sleep::Absolute), ("relative", Sleep::Relative), ("timerfd", Sleep::Timerfd)];
+const CPU_DMA_LATENCIES: &[(&str, CpuDmaLatency)] =
+    &[("hold", CpuDmaLatency::Hold), ("none", CpuDmaLatency::None), ("per-cpu", CpuDmaLatency::PerCpu)];
+const WEAKNESSES: &[(&str, Weakness)] = &[
+    ("policy-not-granted", Weakness::PolicyNotGranted),
+    ("memory-not-locked", Weakness::MemoryNotLocked),
+    ("coarse-clock", Weakness::CoarseClock),
+];
+const POLICIES: &[(&str, Policy)] =
+    &[("fifo", Policy::Fifo), ("rr", Policy::Rr), ("other", Policy::Other), ("deadline", Policy::Deadline)];
+const PREEMPTIONS: &[(&str, Preemption)] = &[
+    ("preempt-rt", Preemption::PreemptRt),
+    ("preempt", Preemption::Preempt),
+    ("voluntary", Preemption::Voluntary),
+    ("lazy", Preemption::Lazy),
+    ("none", Preemption::None),
+];
+
+/// Parser of a preemption model, for target files too.
+pub(crate) fn preemption(node: &Node) -> Parsed<Preemption> {
+    one_of(PREEMPTIONS)(node)
+}
+
+fn cpus(table: &mut Reader<'_>, set: &mut Measure) {
+    let threads = table.entry("threads");
+    assign(&mut set.cpus, table.field("cpus", measured_cpus));
+    if let Some(count) = table.field("threads", integer(1..=MOST_THREADS)) {
+        set.cpus = Cpus::Unpinned(count);
+    }
+    if let (Some(threads), true) = (threads, table.has("cpus")) {
+        table.sink().push(
+            Diagnostic::error(threads.key_span.clone(), "`measure.threads` and `measure.cpus` exclude each other")
+                .label("threads that are not pinned")
+                .help("`cpus` gives one thread to each CPU named; `threads` starts so many threads without pinning"),
+        );
+    }
+}
+
+fn measured_cpus(node: &Node) -> Parsed<Cpus> {
+    match &node.value {
+        Value::String(text) if text == "all" => Ok(Cpus::All),
+        Value::String(text) if text == "isolated" => Ok(Cpus::Isolated),
+        _ => match cpu_list(node) {
+            Ok(text) => Ok(Cpus::List(text)),
+            Err(problems) => {
+                let words = ["all", "isolated"];
+                let near = crate::diagnostic::nearest(node.span.text().trim_matches(['"', '\'']), words);
+                let widen = |mut problem: Problem| {
+                    if let Some(word) = near {
+                        problem.label = format!("did you mean \"{word}\"?");
+                    }
+                    if matches!(node.value, Value::String(_)) {
+                        problem.help = format!("{}; or \"all\" or \"isolated\"", problem.help);
+                    }
+                    problem
+                };
+                Err(problems.into_iter().map(widen).collect())
+            }
+        },
+    }
+}
+
+fn policy(table: &mut Reader<'_>, set: &mut Measure, extent: Extent) {
+    let at = table.entry("priority");
+    let policy_at = table.entry("policy");
+    assign(&mut set.policy, table.field("policy", one_of(POLICIES)));
+    let real_time = matches!(set.policy, Policy::Fifo | Policy::Rr);
+    if real_time || (policy_at.is_none() && extent == Extent::Layer) {
+        assign(&mut set.priority, table.field("priority", integer(1..=99)));
+    } else {
+        set.priority = 0;
+        if let (Some(at), Some(policy_at)) = (at, policy_at) {
+            table.sink().push(
+                Diagnostic::error(at.node.span.clone(), "`measure.priority` needs the policy fifo or rr")
+                    .label("has no meaning here")
+                    .also(policy_at.node.span.clone(), "this policy has no real-time priority")
+                    .help("remove `priority`, or set `policy = \"fifo\"`"),
+            );
+        }
+    }
+}
+
+fn conditions(root: &mut Reader<'_>, section: &'static str) -> Conditions {
+    let Some(mut table) = root.table(section) else { return Conditions::default() };
+    let only_required = |table: &mut Reader<'_>, key: &'static str, why: &str| {
+        let entry = table.entry(key).filter(|_| section == "apply");
+        if let Some(entry) = entry {
+            table.sink().push(
+                Diagnostic::error(entry.key_span.clone(), format!("`{key}` can be required, but not applied"))
+                    .label(why)
+                    .help(format!("move it to `[require]`: `{key}` is then checked before the run")),
+            );
+        }
+    };
+    only_required(&mut table, "preemption", "the kernel is built or booted with it");
+    only_required(&mut table, "clocksource", "changing it would disturb the whole board");
+    let conditions = Conditions {
+        governor: table.field("governor", name),
+        rt_runtime: table.field("rt_runtime", rt_runtime),
+        console: table.field("console", one_of(&[("quiet", Console::Quiet)])),
+        transparent_hugepage: table
+            .field("transparent_hugepage", one_of(&[("never", "never"), ("madvise", "madvise"), ("always", "always")]))
+            .map(str::to_owned),
+        preemption: table.field("preemption", preemption),
+        clocksource: table.field("clocksource", name),
+    };
+    table.finish();
+    conditions
+}
+
+fn rt_runtime(node: &Node) -> Parsed<RtRuntime> {
+    match &node.value {
+        Value::String(text) if text == "unlimited" => Ok(RtRuntime::Unlimited),
+        Value::Integer(-1) => {
+            Err(vec![Problem::new("`{}` has no unit", "write \"unlimited\"", "-1 is the kernel's word for it")])
+        }
+        _ => duration(0..=SECOND, "us")(node).map(|ns| RtRuntime::Us(ns / US)).map_err(|problems| {
+            let widen = |mut problem: Problem| {
+                if problem.help.is_empty() || !problem.help.contains("unit, in quotes: ") {
+                    problem.help = "a time in each second, such as \"950ms\", or \"unlimited\"".to_owned();
+                }
+                problem
+            };
+            problems.into_iter().map(widen).collect()
+        }),
+    }
+}
+
+fn collect(root: &mut Reader<'_>) -> Collect {
+    let mut collect = Collect { every_ns: MINUTE, mode: CollectMode::Live, checkpoint_ns: 10 * SECOND };
+    let Some(mut table) = root.table("collect") else { return collect };
+    assign(&mut collect.every_ns, table.field("every", duration(SECOND..=HOUR, "s")));
+    assign(&mut collect.mode, table.field("mode", one_of(&[("live", CollectMode::Live), ("end", CollectMode::End)])));
+    assign(&mut collect.checkpoint_ns, table.field("checkpoint", duration(100 * MS..=MINUTE, "s")));
+    table.finish();
+    collect
+}
+
+fn gate(root: &mut Reader<'_>) -> Gate {
+    let Some(mut table) = root.table("gate") else { return Gate::default() };
+    let mut gate = Gate {
+        max_ns: table.field("max", duration(LATENCIES, "us")),
+        missed: table.field("missed", integer(0..=u64::MAX / 2)),
+        quantile_ns: BTreeMap::new(),
+        exceed: Vec::new(),
+    };
+    for entry in table.named("quantile") {
+        let name = format!("gate.quantile.\"{}\"", entry.key);
+        let limit = table.parse(&entry.node, &name, duration(LATENCIES, "us"));
+        if let Some((quantile, limit)) = quantile(entry, table.sink()).zip(limit) {
+            gate.quantile_ns.insert(quantile, limit);
+        }
+    }
+    for entry in table.named("exceed") {
+        let name = format!("gate.exceed.\"{}\"", entry.key);
+        let latency = table.parse(&key_node(entry), &name, |_| duration_text(&entry.key, &LATENCIES, "us"));
+        let limit = table.parse(&entry.node, &name, share);
+        gate.exceed.extend(latency.zip(limit));
+    }
+    gate.exceed.sort_by_key(|(latency, _)| *latency);
+    table.finish();
+    gate
+}
+
+fn key_node(entry: &Entry) -> Node {
+    Node { value: Value::String(entry.key.clone()), span: entry.key_span.clone() }
+}
+
+fn quantile(entry: &Entry, sink: &Sink) -> Option<String> {
+    let number = entry.key.parse::<f64>().ok();
+    if number.is_some_and(|quantile| (0.0..=1.0).contains(&quantile)) {
+        return Some(entry.key.clone());
+    }
+    let percent = number.filter(|n| *n > 1.0 && *n <= 100.0).map(|n| format!("{}", (n * 1e9).round() / 1e11));
+    let label = percent.map_or("allowed: 0 to 1".to_owned(), |share| format!("did you mean \"{share}\"?"));
+    sink.push(
+        Diagnostic::error(entry.key_span.clone(), format!("`{}` is no quantile", entry.key))
+            .label(label)
+            .help("a quantile is a number from 0 to 1, in quotes: \"0.9999\" = \"80us\""),
+    );
+    None
+}
+
+/// What cannot be together although each alone is right.
+fn combinations(table: &Table, settings: &Settings, sink: &Sink) {
+    let at = |path: &[&str]| table.at(path).map(|node| node.span.clone());
+    let Settings { boot, measure, length, .. } = settings;
+    let in_band = matches!(measure.instrument, Instrument::Latprobe | Instrument::Cyclictest | Instrument::Timerlat);
+    if let (Some(kernel), Some(span)) = (&boot.kernel, at(&["boot", "kernel"]))
+        && kernel.to_lowercase().contains("cobalt")
+        && in_band
+    {
+        sink.push(in_band_on_cobalt(span, at(&["measure", "instrument"]), measure.instrument, kernel));
+    }
+    if let (Length::DurationNs(ns), Some(span)) = (length, at(&["duration"]))
+        && *ns < measure.interval_ns
+    {
+        let interval = format_duration(measure.interval_ns);
+        let diagnostic = Diagnostic::error(span, "`duration` is shorter than `interval`");
+        sink.push(diagnostic.label(format!("no cycle of {interval} fits into it")));
+    }
+    if let (Length::Cycles(cycles), Some(span)) = (length, at(&["cycles"]))
+        && cycles.saturating_mul(measure.interval_ns) > YEAR
+    {
+        let diagnostic = Diagnostic::error(span, "`cycles` takes more than a year");
+        sink.push(diagnostic.label(format!("at an interval of {}", format_duration(measure.interval_ns))));
+    }
+    if let (Cpus::Isolated, Some(""), Some(span)) = (&measure.cpus, boot.isolcpus.as_deref(), at(&["measure", "cpus"]))
+    {
+        let diagnostic = Diagnostic::error(span, "`measure.cpus` is \"isolated\", but no CPU is isolated")
+            .help("name the CPUs, or isolate some by `boot.isolcpus`");
+        let isolcpus = at(&["boot", "isolcpus"]);
+        sink.push(match isolcpus {
+            Some(span) => diagnostic.also(span, "none here"),
+            None => diagnostic,
+        });
+    }
+    if let (Some(_), Some(append)) = (&boot.isolcpus, at(&["boot", "append"]))
+        && boot.append.iter().any(|word| word.starts_with("isolcpus="))
+    {
+        let diagnostic = Diagnostic::error(append, "`boot.append` and `boot.isolcpus` both isolate CPUs");
+        sink.push(diagnostic.label("`isolcpus=` stands here").help("keep one of them"));
+    }
+    if let (Some(_), Some(span)) = (measure.cpus.list().filter(|list| list.len() > 1024), at(&["measure", "cpus"])) {
+        sink.push(Diagnostic::error(span, format!("more than {MOST_THREADS} sampling threads")));
+    }
+    if let (Some(required), Some(applied)) = (&settings.require.governor, &settings.apply.governor)
+        && required != applied
+        && let Some(span) = at(&["apply", "governor"])
+    {
+        sink.push(Diagnostic::error(span, format!("`governor` is required to be {required}, but set to {applied}")));
+    }
+}
+
+/// The error of an in-band instrument on a co-kernel, for the fit with a target too.
+pub(super) fn in_band_on_cobalt(
+    kernel_at: Span,
+    instrument_at: Option<Span>,
+    instrument: Instrument,
+    kernel: &str,
+) -> Diagnostic {
+    let name = instrument_name(instrument);
+    let diagnostic = Diagnostic::error(kernel_at, format!("{name} on `{kernel}` would measure Linux, not Cobalt"))
+        .label("a co-kernel variant")
+        .help("set `measure.instrument` of this cell to \"xenomai-cyclictest\" or \"xenomai-latency\"");
+    match instrument_at {
+        Some(span) => diagnostic.also(span, "this instrument runs under Linux"),
+        None => diagnostic,
+    }
+}
+
+/// An instrument's name in files.
+pub(super) fn instrument_name(instrument: Instrument) -> &'static str {
+    INSTRUMENTS.iter().find(|(_, value)| *value == instrument).map_or("latprobe", |(name, _)| name)
+}
+
+/// CPUs of a kernel list; empty where there is none.
+pub(super) fn cpus_of(text: &str) -> CpuList {
+    CpuList::parse(text).unwrap_or_default()
+}
+
+/// How a value is shown in cell names and matched by `--only`.
+pub(super) fn value_text(key: &str, node: &Node) -> String {
+    match &node.value {
+        Value::String(text) if text.is_empty() => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() && key == "load" => IDLE.to_owned(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => items.iter().map(|item| value_text("", item)).collect::<Vec<_>>().join("+"),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Table(table) => {
+            let parts = table.entries().iter().map(|entry| format!("{}={}", entry.key, value_text("", &entry.node)));
+            parts.collect::<Vec<_>>().join("+")
+        }
+        Value::Datetime | Value::Damaged => node.span.text().to_owned(),
+    }
+}
+
+/// Text that is not empty, or free text.
+pub(crate) fn description(node: &Node) -> Parsed<String> {
+    match &node.value {
+        // A description may have several lines.
+        Value::String(text) => Ok(text.clone()),
+        _ => text(node).and_then(|_| non_empty(node)),
+    }
+}

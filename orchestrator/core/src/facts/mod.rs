@@ -1,0 +1,117 @@
+//! What a board says about itself: captured text → values.
+//!
+//! The probe captures raw text (`latprobe facts`); everything is read here, so
+//! that an old capture gains from a newer reader. A field is `None` when the
+//! board did not say: unknown is never taken for a value.
+
+mod captures;
+mod cpus;
+mod kernel;
+mod kernel_log;
+mod sched;
+mod system;
+
+use crate::campaign::model::Preemption;
+use crate::target::Arch;
+use captures::Captures;
+use latprobe::cpulist::CpuList;
+use latprobe::status::Capture;
+use std::collections::BTreeMap;
+
+pub use cpus::{CpuFacts, cpu_list_text};
+pub use kernel::isolcpus_of_cmdline;
+pub use kernel_log::LogLine;
+pub use sched::{FairServer, RtThread, ThreadPolicy};
+pub use system::WorkDir;
+
+/// State of a board at one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facts {
+    /// `uname -r`.
+    pub release: Option<String>,
+    /// `/proc/version`, one line.
+    pub version: Option<String>,
+    /// `uname -m`.
+    pub machine: Option<String>,
+    /// Instruction set, where it is one that latlab measures.
+    pub arch: Option<Arch>,
+    /// Preemption model that runs now.
+    pub preemption: Option<Preemption>,
+    /// Words of the kernel command line; quoted blanks do not split.
+    pub cmdline: Option<Vec<String>>,
+    /// `boot_id`, new at each boot.
+    pub boot_id: Option<String>,
+    /// Online CPUs.
+    pub online: Option<CpuList>,
+    /// CPUs without load balancing (`isolcpus=`).
+    pub isolated: Option<CpuList>,
+    /// CPUs that may stop their tick.
+    pub nohz_full: Option<CpuList>,
+    /// CPUs whose RCU callbacks run elsewhere (`rcu_nocbs=`).
+    pub rcu_nocbs: Option<CpuList>,
+    /// Frequency scaling, by CPU; CPUs without scaling are not listed.
+    pub cpus: BTreeMap<u32, CpuFacts>,
+    /// Current clock source.
+    pub clocksource: Option<String>,
+    /// `sched_rt_runtime_us`; -1: no throttling.
+    pub rt_runtime_us: Option<i64>,
+    /// `sched_rt_period_us`.
+    pub rt_period_us: Option<i64>,
+    /// Fair deadline server, by CPU (Linux 6.12 on, needs debugfs); `None`: cannot be seen.
+    pub fair_server: Option<BTreeMap<u32, FairServer>>,
+    /// Transparent huge pages: the chosen word.
+    pub transparent_hugepage: Option<String>,
+    /// Console log level, first number of `/proc/sys/kernel/printk`.
+    pub console_level: Option<u32>,
+    /// Enabled consoles (`ttyS0`).
+    pub consoles: Option<Vec<String>>,
+    /// Current tracer; `nop` when none.
+    pub tracer: Option<String>,
+    /// Threads with a real-time or deadline policy.
+    pub rt_threads: Option<Vec<RtThread>>,
+    /// Names of interrupts by the label of `/proc/interrupts`: chip, hardware number and devices as written there.
+    pub interrupts: BTreeMap<String, String>,
+    /// Total memory, in KiB.
+    pub memory_total_kib: Option<u64>,
+    /// Memory available without swapping, in KiB; before Linux 3.14 the free memory.
+    pub memory_available_kib: Option<u64>,
+    /// `oom_kill` of `/proc/vmstat` (Linux 4.13 on).
+    pub oom_kills: Option<u64>,
+    /// User the probe ran as.
+    pub uid: Option<u32>,
+    /// Tools looked for on the `PATH`: name → path, `None` where the board has none.
+    pub tools: BTreeMap<String, Option<String>>,
+    /// The work directory.
+    pub work_dir: Option<WorkDir>,
+    /// Board model (device tree, else DMI).
+    pub model: Option<String>,
+    /// Kernel log, oldest line first.
+    pub kernel_log: Option<Vec<LogLine>>,
+    /// `CLOCK_MONOTONIC` of the capture, in ns.
+    pub mono_ns: Option<u64>,
+    /// Temperatures by zone name, in thousandths of a degree Celsius.
+    pub temperatures_mc: BTreeMap<String, i64>,
+}
+
+impl Facts {
+    /// Reads a capture. Never fails: what cannot be read is unknown.
+    pub fn parse(captures: &[Capture]) -> Facts {
+        let captures = Captures::new(captures);
+        let mut facts = Facts::default();
+        kernel::read(&captures, &mut facts);
+        cpus::read(&captures, &mut facts);
+        sched::read(&captures, &mut facts);
+        system::read(&captures, &mut facts);
+        facts
+    }
+
+    /// Where the board has the tool, if it was looked for and found.
+    pub fn tool(&self, name: &str) -> Option<&str> {
+        self.tools.get(name)?.as_deref()
+    }
+
+    /// Whether the command line holds `word`; `None` where it is unknown.
+    pub fn cmdline_has(&self, word: &str) -> Option<bool> {
+        Some(self.cmdline.as_ref()?.iter().any(|w| w == word))
+    }
+}

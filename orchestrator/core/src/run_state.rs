@@ -1,0 +1,385 @@
+//! One run on one board as a pure state machine: [`Machine::step`] takes what
+//! happened and says what to do next. No clock, no link, no files: times come
+//! in with the events, so every fault can be played through in a test.
+//!
+//! Rules it holds:
+//! - once a run is submitted, silence never ends it; only the deadline of the
+//!   spec plus a margin does, counted on the board's clock where that is known;
+//! - the board is asked again after a failure with growing pauses, never more
+//!   often than the first retry pause, never less often than the longest;
+//! - nothing is removed from the board before it is stored and judged here.
+
+use serde::{Deserialize, Serialize};
+
+/// What is journalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// Reach the board.
+    Connect,
+    /// Put the probe there.
+    Deploy,
+    /// Take the board.
+    Lock,
+    /// Facts before, the boot state checked, the spec made.
+    Prepare,
+    /// Hand the spec to the board.
+    Submit,
+    /// Mirror the stream until the run is over.
+    Measure,
+    /// End the run early.
+    Stop,
+    /// Facts after, kernel log, output of the loads.
+    Collect,
+    /// Judge and close the stored run.
+    Judge,
+    /// Remove the run from the board.
+    Remove,
+    /// Give the board back.
+    Unlock,
+    /// The whole execution.
+    Execution,
+}
+
+/// Where a journalled step stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// About to be done.
+    Intent,
+    /// Done.
+    Done,
+    /// Not possible; the entry says why.
+    Failed,
+}
+
+/// Where a run stands on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Not begun.
+    Planned,
+    /// Being prepared.
+    Preparing,
+    /// A host process died while it submitted: the board knows whether it has the run.
+    Searching,
+    /// Being submitted.
+    Submitting,
+    /// On the board.
+    Measuring,
+    /// Over on the board, being brought home.
+    Collecting,
+    /// At home, being judged.
+    Judging,
+    /// Judged, being removed from the board.
+    Removing,
+    /// Nothing more to do.
+    Over(Outcome),
+}
+
+/// How a run ended for the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Measured, stored and judged; the judgement says what it is worth.
+    Judged,
+    /// The board is not in the state the cell asks for.
+    Refused,
+    /// The board did not answer until the deadline plus margin, or no longer knows the run.
+    Lost,
+    /// Left measuring on request.
+    Detached,
+    /// Not begun, on request.
+    Skipped,
+    /// A step failed; the journal says why.
+    Failed,
+}
+
+/// What the person in front of the terminal wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wish {
+    /// The whole campaign.
+    #[default]
+    Finish,
+    /// Stop what measures, clean up, begin nothing more.
+    Stop,
+    /// Leave the boards measuring, begin nothing more.
+    Leave,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Begin, or go on.
+    Begin,
+    /// The board is ready and the spec is made.
+    Prepared,
+    /// The board is not what the cell asks for.
+    Refused,
+    /// The board has the run.
+    Submitted,
+    /// The board has no run of this name.
+    Unknown,
+    /// The board answered.
+    Answered {
+        /// Nothing more will be written, and every byte is mirrored.
+        complete: bool,
+        /// There is more to fetch right now.
+        more: bool,
+        /// Time until the spec's deadline on the board's clock, in ns.
+        remaining_ns: u64,
+        /// Time until the run should be over, in ns; 0 when it should be already.
+        due_ns: u64,
+    },
+    /// The board did not answer, or the link broke.
+    Silent,
+    /// The action succeeded.
+    Done,
+    /// The action failed and a retry will not help.
+    Failed,
+    /// A wish was made or changed.
+    Wished(Wish),
+}
+
+/// What to do next. The runner performs it and reports one [`Event`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Facts before, boot check, spec.
+    Prepare,
+    /// Ask the board whether it has the run.
+    Search,
+    /// Hand the spec over.
+    Submit,
+    /// Wait, then fetch what is new.
+    Poll {
+        /// Pause before it, in ns.
+        after_ns: u64,
+    },
+    /// Ask the board to end the run.
+    Stop,
+    /// Wait, make a new connection, then repeat the action before.
+    Reconnect {
+        /// Pause before it, in ns.
+        after_ns: u64,
+    },
+    /// Facts after, kernel log, loads.
+    Collect,
+    /// Judge what is at home, close the stored run.
+    Judge,
+    /// Remove the run from the board.
+    Remove,
+    /// Nothing: the run is over.
+    Nothing,
+}
+
+/// Pauses and patience.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Between two fetches while all is well, in ns.
+    pub poll_ns: u64,
+    /// Between two fetches when the run should be over, in ns.
+    pub ending_ns: u64,
+    /// Before the first retry, in ns; doubles with each.
+    pub retry_first_ns: u64,
+    /// Longest pause between retries, in ns.
+    pub retry_longest_ns: u64,
+    /// Beyond the spec's deadline, in ns: a loaded board may answer after minutes.
+    pub margin_ns: u64,
+    /// How long an unsubmitted run waits for its board, in ns.
+    pub setup_ns: u64,
+    /// Life of the spec, in ns: what is assumed until the board says how much is left.
+    pub deadline_ns: u64,
+}
+
+/// The state machine of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    state: State,
+    wish: Wish,
+    patience: Patience,
+    /// Host time at which the board counts as lost, in ns.
+    lost_at_ns: Option<u64>,
+    /// Failed attempts since the last answer, and host time of the first.
+    silent: Option<(u32, u64)>,
+    stop_sent: bool,
+    /// The board is gone for good: what is at home is judged, nothing more is fetched.
+    lost: bool,
+}
+
+impl Machine {
+    /// A run at `state`.
+    pub fn new(state: State, patience: Patience) -> Self {
+        Self { state, wish: Wish::Finish, patience, lost_at_ns: None, silent: None, stop_sent: false, lost: false }
+    }
+
+    /// Where the run stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Host time since which the board has not answered, in ns; `None` while it answers.
+    pub fn silent_since_ns(&self) -> Option<u64> {
+        self.silent.map(|(_, since)| since)
+    }
+
+    /// Host time at which the board counts as lost, in ns, where known.
+    pub fn lost_at_ns(&self) -> Option<u64> {
+        self.lost_at_ns
+    }
+
+    /// The pause between fetches is only known once the spec is made.
+    pub fn set_patience(&mut self, patience: Patience) {
+        self.patience = patience;
+    }
+
+    /// What follows from `event` at host time `now_ns` (any monotonic origin).
+    pub fn step(&mut self, event: Event, now_ns: u64) -> Action {
+        match event {
+            Event::Wished(wish) => {
+                self.wish = wish;
+                self.after_wish()
+            }
+            Event::Silent => self.after_silence(now_ns),
+            Event::Begin => self.resume(now_ns),
+            answered => {
+                self.silent = None;
+                self.after_answer(answered, now_ns)
+            }
+        }
+    }
+
+    fn after_wish(&mut self) -> Action {
+        match (self.wish, self.state) {
+            (Wish::Leave, State::Measuring | State::Searching | State::Collecting) => self.over(Outcome::Detached),
+            (Wish::Stop | Wish::Leave, State::Planned | State::Preparing) => self.over(Outcome::Skipped),
+            (Wish::Stop, State::Measuring) if !self.stop_sent => Action::Stop,
+            _ => self.current(),
+        }
+    }
+
+    fn after_answer(&mut self, event: Event, now_ns: u64) -> Action {
+        match (self.state, event) {
+            (State::Preparing, Event::Prepared) => self.enter(State::Submitting),
+            (State::Preparing, Event::Refused) => self.over(Outcome::Refused),
+            (State::Submitting | State::Searching, Event::Submitted) => {
+                self.lost_at_ns = Some(self.whole_ns(now_ns));
+                self.state = State::Measuring;
+                match self.wish {
+                    Wish::Finish => Action::Poll { after_ns: 0 },
+                    _ => self.after_wish(),
+                }
+            }
+            // Submitting did not get as far as the board: from the start.
+            (State::Searching, Event::Unknown) => match self.wish {
+                Wish::Finish => self.enter(State::Preparing),
+                _ => self.over(Outcome::Skipped),
+            },
+            (State::Measuring, Event::Answered { complete: true, .. }) => self.enter(State::Collecting),
+            (State::Measuring, Event::Answered { more, remaining_ns, due_ns, .. }) => {
+                self.lost_at_ns = Some(now_ns.saturating_add(remaining_ns).saturating_add(self.patience.margin_ns));
+                // The end is looked for when it is due, then now and then: stopping loads takes seconds.
+                let end = if due_ns > 0 { due_ns.max(self.patience.retry_first_ns) } else { self.patience.ending_ns };
+                Action::Poll { after_ns: if more { 0 } else { self.patience.poll_ns.min(end) } }
+            }
+            (State::Measuring, Event::Unknown) => self.give_up(),
+            (State::Measuring, Event::Done) => {
+                // The stop was taken: look soon, stopping takes seconds.
+                self.stop_sent = true;
+                Action::Poll { after_ns: self.patience.retry_first_ns }
+            }
+            (State::Collecting, Event::Done | Event::Failed | Event::Unknown) => self.enter(State::Judging),
+            (State::Judging, Event::Done) if self.lost => self.over(Outcome::Lost),
+            (State::Judging, Event::Done) => self.enter(State::Removing),
+            // What is on the board cannot make the stored result worse.
+            (State::Removing, Event::Done | Event::Failed | Event::Unknown) => self.over(Outcome::Judged),
+            (State::Over(_), _) => Action::Nothing,
+            (_, Event::Failed | Event::Unknown) => self.over(Outcome::Failed),
+            _ => self.current(),
+        }
+    }
+
+    fn after_silence(&mut self, now_ns: u64) -> Action {
+        let (attempts, since) = self.silent.unwrap_or((0, now_ns));
+        self.silent = Some((attempts.saturating_add(1), since));
+        let until = match self.lost_at_ns {
+            Some(lost_at) => lost_at,
+            None => since.saturating_add(self.patience.setup_ns),
+        };
+        if now_ns >= until {
+            return self.give_up();
+        }
+        let doubled = self.patience.retry_first_ns.saturating_mul(1 << attempts.min(20));
+        let pause = doubled.min(self.patience.retry_longest_ns).min(until - now_ns);
+        Action::Reconnect { after_ns: pause }
+    }
+
+    /// The board counts as lost.
+    fn give_up(&mut self) -> Action {
+        self.lost = true;
+        match self.state {
+            State::Measuring | State::Collecting => self.enter(State::Judging),
+            // Stored and judged: only rubbish is left on the board.
+            State::Removing => self.over(Outcome::Judged),
+            _ => self.over(Outcome::Lost),
+        }
+    }
+
+    fn resume(&mut self, now_ns: u64) -> Action {
+        match self.state {
+            State::Planned => self.enter(State::Preparing),
+            State::Measuring | State::Searching => {
+                self.lost_at_ns = self.lost_at_ns.or(Some(self.whole_ns(now_ns)));
+                self.current()
+            }
+            _ => self.current(),
+        }
+    }
+
+    /// Until the board says how much is left, all of it is.
+    fn whole_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_add(self.patience.deadline_ns).saturating_add(self.patience.margin_ns)
+    }
+
+    fn enter(&mut self, state: State) -> Action {
+        self.state = state;
+        self.current()
+    }
+
+    fn over(&mut self, outcome: Outcome) -> Action {
+        self.state = State::Over(outcome);
+        Action::Nothing
+    }
+
+    /// The action that the state stands for; also what follows a new connection.
+    pub fn current(&self) -> Action {
+        match self.state {
+            State::Planned | State::Preparing => Action::Prepare,
+            State::Searching => Action::Search,
+            State::Submitting => Action::Submit,
+            State::Measuring if self.wish == Wish::Stop && !self.stop_sent => Action::Stop,
+            State::Measuring => Action::Poll { after_ns: 0 },
+            State::Collecting => Action::Collect,
+            State::Judging => Action::Judge,
+            State::Removing => Action::Remove,
+            State::Over(_) => Action::Nothing,
+        }
+    }
+}
+
+/// Where a run stands by what the journal says of it, in order.
+pub fn replay(entries: impl IntoIterator<Item = (Step, Mark)>) -> State {
+    let mut state = State::Planned;
+    for (step, mark) in entries {
+        state = match (step, mark) {
+            // A person may have booted the right kernel, or installed the load, since.
+            (Step::Prepare | Step::Submit, Mark::Failed) => State::Planned,
+            (Step::Submit, Mark::Intent) => State::Searching,
+            (Step::Submit, Mark::Done) => State::Measuring,
+            (Step::Collect, Mark::Intent) => State::Collecting,
+            (Step::Collect, Mark::Done | Mark::Failed) => State::Judging,
+            (Step::Judge, Mark::Done) => State::Removing,
+            (Step::Remove, Mark::Done | Mark::Failed) => State::Over(Outcome::Judged),
+            _ => state,
+        };
+    }
+    state
+}

@@ -1,0 +1,185 @@
+//! Target files.
+
+use super::ssh;
+use super::{Arch, BootMethod, Kernel, Target, Transport};
+use crate::campaign::preemption;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::document::reader::{Parsed, Problem, Reader, Sink};
+use crate::document::values::{NAME_RULE, argv, boolean, integer, list, name, non_empty, one_of, words};
+use crate::document::{self, Node, Table, Value};
+use std::collections::BTreeMap;
+
+/// A target that can be used.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The target.
+    pub target: Target,
+    /// What is probably not meant.
+    pub warnings: Diagnostics,
+    table: Table,
+    whole: Span,
+}
+
+impl Loaded {
+    /// Where a key got its value; the file as a whole where it is not given.
+    pub(crate) fn span(&self, path: &[&str]) -> Span {
+        let node = self.table.at(path);
+        node.map_or_else(|| self.whole.clone(), |node| node.span.clone())
+    }
+}
+
+/// Where latlab tries to put its files on a board.
+const WORK_DIRS: [&str; 3] = ["/var/lib/latlab", "/var/tmp", "/tmp"];
+
+const ARCHES: &[(&str, Arch)] = &[("armv7", Arch::Armv7), ("aarch64", Arch::Aarch64), ("x86_64", Arch::X86_64)];
+
+const BOOT_METHODS: &[(&str, BootMethod)] = &[
+    ("as-booted", BootMethod::AsBooted),
+    ("extlinux", BootMethod::Extlinux),
+    ("boot-script", BootMethod::BootScript),
+    ("pxe", BootMethod::Pxe),
+    ("uenv", BootMethod::Uenv),
+    ("uboot-env", BootMethod::UbootEnv),
+    ("grub", BootMethod::Grub),
+    ("raspberrypi", BootMethod::Raspberrypi),
+    ("kexec", BootMethod::Kexec),
+    ("command", BootMethod::Command),
+];
+
+/// A boot method's name in files.
+pub(crate) fn boot_method_name(method: BootMethod) -> &'static str {
+    BOOT_METHODS.iter().find(|(_, value)| *value == method).map_or("as-booted", |(name, _)| name)
+}
+
+/// Reads a target. All that is wrong is reported at once.
+pub fn load(file_name: &str, text: &str) -> Result<Loaded, Diagnostics> {
+    let document = document::parse(file_name, text)?;
+    let whole = Span::whole(&document.source);
+    if document.root.entries().is_empty() && document.errors.is_empty() {
+        let empty = Diagnostic::error(whole, "empty file: no target in it");
+        return Err([empty.help("a target has at least `name`; see docs/target.md")].into_iter().collect());
+    }
+    let sink = Sink::default();
+    document.errors.into_iter().for_each(|error| sink.push(error));
+    let target = read(&document.root, whole.clone(), &sink);
+    let failed = sink.has_errors();
+    let mut found = sink.into_inner();
+    found.sort();
+    match target {
+        Some(target) if !failed => Ok(Loaded { target, warnings: found, table: document.root, whole }),
+        _ => Err(found),
+    }
+}
+
+/// `None` only together with an error.
+fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
+    let mut root = Reader::new(table, at, sink);
+    if !root.has("name") {
+        root.missing(
+            "name",
+            "a short name for the board: campaigns name it in `targets`, such as `name = \"cyclone-v\"`",
+        );
+    }
+    let target_name = root.field("name", name);
+    let target = Target {
+        name: target_name.clone().unwrap_or_default(),
+        description: root.field("description", crate::campaign::description),
+        arch: root.field("arch", one_of(ARCHES)),
+        cpu_count: root.field("cpu_count", integer(1..=latprobe::cpulist::MAX_CPU + 1)),
+        transport: transport(&mut root, target_name.as_deref().unwrap_or_default()),
+        work_dirs: work_dirs(&mut root),
+        emulated: root.field("emulated", boolean).unwrap_or(false),
+        boot_method: boot_method(&mut root),
+        kernels: kernels(&mut root),
+        power_cycle: power_cycle(&mut root),
+    };
+    root.finish();
+    target_name.map(|_| target)
+}
+
+fn transport(root: &mut Reader<'_>, target_name: &str) -> Transport {
+    let local = root.field("transport", one_of(&[("local", true), ("ssh", false)])).unwrap_or(false);
+    let become_at = root.entry("become");
+    let command = root.field("become", ssh::command_prefix);
+    let ssh_at = root.entry("ssh");
+    if local {
+        if let Some(entry) = ssh_at {
+            root.sink().push(
+                Diagnostic::error(entry.key_span.clone(), "`[ssh]` on a target that is this machine")
+                    .label("never used")
+                    .help("remove it, or remove `transport = \"local\"`"),
+            );
+        }
+        return Transport::Local { r#become: command };
+    }
+    if let Some(entry) = become_at {
+        root.sink().push(
+            Diagnostic::error(entry.key_span.clone(), "`become` of a target that is reached by ssh stands in `[ssh]`")
+                .help("move it there: `[ssh]` `become = \"sudo -n\"`"),
+        );
+    }
+    Transport::Ssh(ssh::read(root, target_name))
+}
+
+fn work_dirs(root: &mut Reader<'_>) -> Vec<String> {
+    let directory = |node: &Node| -> Parsed<String> {
+        let path = non_empty(node)?;
+        if !path.starts_with('/') {
+            let help = "begin it with `/`";
+            return Err(vec![Problem::new("`{}` holds directories of the board", "not an absolute path", help)]);
+        }
+        if path.split('/').any(|part| part == "..") || path.trim_matches('/').is_empty() {
+            return Err(vec![Problem::new("`{}` cannot hold this", "not a directory for latlab's files", "")]);
+        }
+        Ok(path)
+    };
+    let Some(entry) = root.entry("work_dirs") else { return WORK_DIRS.map(str::to_owned).to_vec() };
+    let dirs = root.field("work_dirs", list(directory)).unwrap_or_default();
+    if dirs.is_empty() && entry.node.value == Value::Array(Vec::new()) {
+        root.sink().push(
+            Diagnostic::error(entry.node.span.clone(), "`work_dirs` is empty")
+                .help("name a directory of the board, or leave the key out"),
+        );
+    }
+    dirs
+}
+
+fn boot_method(root: &mut Reader<'_>) -> BootMethod {
+    let Some(mut table) = root.table("boot") else { return BootMethod::AsBooted };
+    let method = table.field("method", one_of(BOOT_METHODS));
+    table.finish();
+    method.unwrap_or(BootMethod::AsBooted)
+}
+
+fn kernels(root: &mut Reader<'_>) -> BTreeMap<String, Kernel> {
+    let mut kernels = BTreeMap::new();
+    for entry in root.named("kernel") {
+        let path = format!("kernel.{}", entry.key);
+        let usable = !entry.key.is_empty()
+            && entry.key.len() <= 64
+            && entry.key.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && entry.key.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+        if !usable {
+            let message = format!("`{}` is no usable name of a kernel variant", entry.key);
+            root.sink().push(Diagnostic::error(entry.key_span.clone(), message).help(NAME_RULE));
+        }
+        let Some(mut table) = Reader::of_node(&entry.node, &path, root.sink()) else { continue };
+        let kernel = Kernel {
+            label: table.field("label", non_empty),
+            append: table.field("append", words).unwrap_or_default(),
+            release: table.field("release", non_empty),
+            preemption: table.field("preemption", preemption),
+            cobalt: table.field("cobalt", boolean).unwrap_or(false),
+        };
+        table.finish();
+        kernels.insert(entry.key.clone(), kernel);
+    }
+    kernels
+}
+
+fn power_cycle(root: &mut Reader<'_>) -> Option<Vec<String>> {
+    let mut table = root.table("power")?;
+    let cycle = table.field("cycle", argv);
+    table.finish();
+    cycle
+}

@@ -1,0 +1,366 @@
+use super::manifest::{self, MANIFEST_FORMAT};
+use super::{Manifest, Plan, PlannedRun, StoreError, files};
+use latlab_core::judgement::{JUDGEMENT_FORMAT, Judgement};
+use latprobe::spec::{SPEC_FORMAT, Spec};
+use latprobe::status::Capture;
+use latprobe::stream::{self, Folded, fold};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The directory of one run.
+#[derive(Debug, Clone)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// Which facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactsWhen {
+    /// Before the settings were applied and the loads started.
+    Before,
+    /// After everything was put back.
+    After,
+}
+
+/// One line of `contacts.jsonl`: the host talked to the board, so a spike at that time may be the host's doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contact {
+    /// The board's `CLOCK_MONOTONIC` when it answered, in ns.
+    pub mono_ns: u64,
+    /// The board's boot at that time.
+    pub boot_id: String,
+    /// How long the host waited for the answer, in ns.
+    pub took_ns: u64,
+    /// Bytes of stream brought home.
+    pub bytes: u64,
+}
+
+impl RunDir {
+    /// The directory at `path`, whether or not it is there.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Name of the run.
+    pub fn name(&self) -> String {
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// The spec; `None` before the run was prepared.
+    pub fn spec(&self) -> Result<Option<Spec>, StoreError> {
+        let path = self.path.join("spec.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        files::read_json(&path, Some(SPEC_FORMAT)).map(Some)
+    }
+
+    /// Captured facts; empty when none were taken.
+    pub fn facts(&self, when: FactsWhen) -> Result<Vec<Capture>, StoreError> {
+        files::read_lines(&self.facts_path(when))
+    }
+
+    /// Segments present, ascending.
+    pub fn segments(&self) -> Result<Vec<u32>, StoreError> {
+        let mut segments = Vec::new();
+        let entries = match std::fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(segments),
+            Err(source) => return Err(StoreError::read(&self.path, source)),
+        };
+        for entry in entries {
+            let name = entry.map_err(|source| StoreError::read(&self.path, source))?.file_name();
+            segments.extend(name.to_string_lossy().strip_prefix("stream-").and_then(|n| n.parse::<u32>().ok()));
+        }
+        segments.sort_unstable();
+        Ok(segments)
+    }
+
+    /// Raw stream of a segment.
+    pub fn segment_bytes(&self, segment: u32) -> Result<Vec<u8>, StoreError> {
+        files::read(&self.segment_path(segment))
+    }
+
+    /// What each segment says, ascending.
+    pub fn fold(&self) -> Result<Vec<Folded>, StoreError> {
+        let segments = self.segments()?;
+        segments.into_iter().map(|segment| Ok(fold::fold_bytes(&self.segment_bytes(segment)?))).collect()
+    }
+
+    /// When the host talked to the board.
+    pub fn contacts(&self) -> Result<Vec<Contact>, StoreError> {
+        files::read_lines(&self.path.join("contacts.jsonl"))
+    }
+
+    /// Kernel messages of the run; `None` when they were not collected.
+    pub fn kernel_log(&self) -> Result<Option<String>, StoreError> {
+        let content = files::read_optional(&self.path.join("kernel.log"))?;
+        Ok(content.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// The stored judgement; `None` before the run was judged.
+    pub fn judgement(&self) -> Result<Option<Judgement>, StoreError> {
+        let path = self.path.join("verdict.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        files::read_json(&path, Some(JUDGEMENT_FORMAT)).map(Some)
+    }
+
+    /// The manifest; `None` before the run was closed.
+    pub fn manifest(&self) -> Result<Option<Manifest>, StoreError> {
+        let path = self.path.join("manifest.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        files::read_json(&path, Some(MANIFEST_FORMAT)).map(Some)
+    }
+
+    /// Files that differ from the manifest (changed, missing or added), in plain words; empty for a sound run.
+    pub fn verify(&self) -> Result<Vec<String>, StoreError> {
+        let Some(manifest) = self.manifest()? else { return Ok(vec!["manifest.json: missing".to_owned()]) };
+        let found = manifest::list(&self.path)?;
+        let mut differences = Vec::new();
+        for listed in &manifest.files {
+            match found.iter().find(|file| file.path == listed.path) {
+                None => differences.push(format!("{}: missing", listed.path)),
+                Some(file) if file != listed => differences.push(format!("{}: changed since the run", listed.path)),
+                Some(_) => {}
+            }
+        }
+        let added = found.iter().filter(|file| !manifest.files.iter().any(|listed| listed.path == file.path));
+        differences.extend(added.map(|file| format!("{}: not of the run", file.path)));
+        Ok(differences)
+    }
+
+    /// Stores the spec as submitted.
+    pub fn write_spec(&self, spec: &Spec) -> Result<(), StoreError> {
+        files::write_json(&self.path.join("spec.json"), spec)
+    }
+
+    /// Stores captured facts.
+    pub fn write_facts(&self, when: FactsWhen, captures: &[Capture]) -> Result<(), StoreError> {
+        let path = self.facts_path(when);
+        let mut text = Vec::new();
+        for capture in captures {
+            serde_json::to_writer(&mut text, capture)
+                .map_err(|e| StoreError::Damaged { path: path.clone(), reason: e.to_string() })?;
+            text.push(b'\n');
+        }
+        files::write_whole(&path, &text)
+    }
+
+    /// Stores the kernel's messages.
+    pub fn write_kernel_log(&self, text: &[u8]) -> Result<(), StoreError> {
+        files::write_whole(&self.path.join("kernel.log"), text)
+    }
+
+    /// Stores the output of a load. `load` is fit for a file name by the campaign's rules.
+    pub fn write_load_log(&self, load: &str, text: &[u8]) -> Result<(), StoreError> {
+        files::write_whole(&self.path.join("loads").join(format!("{load}.log")), text)
+    }
+
+    /// Stores the judgement.
+    pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
+        files::write_json(&self.path.join("verdict.json"), judgement)
+    }
+
+    /// Adds a contact.
+    pub fn add_contact(&self, contact: &Contact) -> Result<(), StoreError> {
+        let path = self.path.join("contacts.jsonl");
+        files::append_line(&mut files::append_open(&path)?, &path, contact)
+    }
+
+    /// Closes the run: hashes every file. Nothing is written after it.
+    pub fn close(&self, plan: &Plan, run: &PlannedRun) -> Result<(), StoreError> {
+        let manifest = Manifest {
+            format: MANIFEST_FORMAT,
+            execution: plan.execution.clone(),
+            run: run.name.clone(),
+            cell: run.cell.clone(),
+            target: run.target.clone(),
+            closed: super::execution::now(),
+            files: manifest::list(&self.path)?,
+        };
+        files::write_json(&self.path.join("manifest.json"), &manifest)
+    }
+
+    /// The local copy of a segment, ready to be continued.
+    pub fn mirror(&self, segment: u32) -> Result<StreamMirror, StoreError> {
+        StreamMirror::open(&self.segment_path(segment))
+    }
+
+    fn facts_path(&self, when: FactsWhen) -> PathBuf {
+        let directory = match when {
+            FactsWhen::Before => "facts-before",
+            FactsWhen::After => "facts-after",
+        };
+        self.path.join(directory).join("captures.jsonl")
+    }
+
+    fn segment_path(&self, segment: u32) -> PathBuf {
+        self.path.join(format!("stream-{segment}"))
+    }
+}
+
+/// The local copy of a segment that grows behind the board's file.
+#[derive(Debug)]
+pub struct StreamMirror {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    decoder: stream::Decoder,
+    fold: stream::Fold,
+}
+
+impl StreamMirror {
+    /// Opens the copy. What lies behind the last sound record is dropped and fetched again:
+    /// the host may have been killed, or lost its power, in the middle of a write.
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let mut file = files::append_open(path)?;
+        let mut content = Vec::new();
+        file.read_to_end(&mut content).map_err(|source| StoreError::read(path, source))?;
+        let sound = sound_length(&content);
+        if sound < content.len() {
+            let shortened = file.set_len(sound as u64).and_then(|()| file.sync_data());
+            shortened.map_err(|source| StoreError::write(path, source))?;
+            content.truncate(sound);
+        }
+        let mut mirror =
+            Self { path: path.to_owned(), file, bytes: 0, decoder: stream::Decoder::new(), fold: stream::Fold::new() };
+        mirror.digest(&content);
+        Ok(mirror)
+    }
+
+    /// Length so far: where the next fetch begins.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What the stream says so far.
+    pub fn so_far(&self) -> &Folded {
+        self.fold.so_far()
+    }
+
+    /// Stretches that could not be used so far.
+    pub fn damage(&self) -> &[stream::Damage] {
+        self.decoder.damage()
+    }
+
+    /// Appends what follows; on storage when it returns.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if let Err(source) = self.file.write_all(bytes).and_then(|()| self.file.sync_data()) {
+            // Half a piece would shift everything behind it: back to what is known to be there.
+            let _ = self.file.set_len(self.bytes);
+            return Err(StoreError::write(&self.path, source));
+        }
+        self.digest(bytes);
+        Ok(())
+    }
+
+    fn digest(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.decoder.push(bytes);
+        while let Some(record) = self.decoder.next_record() {
+            self.fold.push(record);
+        }
+    }
+}
+
+/// Bytes from the start that are whole, undamaged records.
+fn sound_length(content: &[u8]) -> usize {
+    let mut decoder = stream::Decoder::new();
+    decoder.push(content);
+    let mut sound = 0;
+    while decoder.next_record().is_some() && decoder.damage().is_empty() {
+        sound = usize::try_from(decoder.offset()).unwrap_or(0);
+    }
+    sound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use latprobe::stream::{Event, EventKind, Record, wire};
+
+    fn note(n: u64) -> Record {
+        Record::Event(Event { mono_ns: n, kind: EventKind::Note, subject: "x".into(), detail: "y".repeat(40) })
+    }
+
+    #[test]
+    fn a_mirror_cut_anywhere_goes_on_from_a_whole_record() {
+        let records: Vec<Record> = (0..4).map(note).collect();
+        let bytes = wire::encode_all(&records);
+        for cut in 0..bytes.len() {
+            let directory = tempfile::tempdir().unwrap();
+            let run = RunDir::at(directory.path());
+            run.mirror(0).unwrap().append(&bytes[..cut]).unwrap();
+            let mut mirror = run.mirror(0).unwrap();
+            let from = usize::try_from(mirror.bytes()).unwrap();
+            assert!(from <= cut && cut - from < bytes.len() / 3, "{cut} {from}");
+            mirror.append(&bytes[from..]).unwrap();
+            assert_eq!(run.segment_bytes(0).unwrap(), bytes);
+            assert_eq!(mirror.so_far().events.len(), 4);
+            assert_eq!(run.segments().unwrap(), [0]);
+        }
+    }
+
+    #[test]
+    fn a_damaged_local_copy_is_fetched_again_from_the_damage() {
+        let bytes = wire::encode_all(&(0..4).map(note).collect::<Vec<_>>());
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        let mut copy = bytes.clone();
+        copy[bytes.len() / 2 + 30] ^= 1;
+        std::fs::write(run.segment_path(0), copy).unwrap();
+        let mut mirror = run.mirror(0).unwrap();
+        let from = usize::try_from(mirror.bytes()).unwrap();
+        mirror.append(&bytes[from..]).unwrap();
+        assert_eq!(run.segment_bytes(0).unwrap(), bytes);
+        assert!(mirror.damage().is_empty());
+    }
+
+    #[test]
+    fn verify_names_what_differs() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        run.write_kernel_log(b"quiet\n").unwrap();
+        run.write_load_log("dd", b"1+0 records in\n").unwrap();
+        let files = manifest::list(run.path()).unwrap();
+        let manifest = Manifest {
+            format: MANIFEST_FORMAT,
+            execution: "e".into(),
+            run: "r".into(),
+            cell: "c".into(),
+            target: "t".into(),
+            closed: "now".into(),
+            files,
+        };
+        files::write_json(&run.path().join("manifest.json"), &manifest).unwrap();
+        assert_eq!(run.verify().unwrap(), Vec::<String>::new());
+        std::fs::write(run.path().join("kernel.log"), "louder\n").unwrap();
+        std::fs::remove_file(run.path().join("loads/dd.log")).unwrap();
+        std::fs::write(run.path().join("extra"), "").unwrap();
+        let expected = ["kernel.log: changed since the run", "loads/dd.log: missing", "extra: not of the run"];
+        assert_eq!(run.verify().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_its_version() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        std::fs::write(directory.path().join("spec.json"), r#"{"format": 99, "new": true}"#).unwrap();
+        let error = run.spec().unwrap_err().to_string();
+        assert!(error.contains("has format 99; this latlab reads up to 1"), "{error}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Programs that tests and boards need: the machine's own where it has them, else unpacked into the cache.
+
+use crate::fetch::{Apt, Closure};
+use crate::{paths, shell};
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Programs and the Debian packages that hold them.
+pub(crate) struct Set {
+    name: &'static str,
+    programs: &'static [(&'static str, &'static str)],
+}
+
+/// SSH servers and loads: what tests on this machine need.
+pub(crate) const LOOPBACK: Set = Set {
+    name: "loopback",
+    programs: &[
+        ("sshd", "openssh-server"),
+        ("ssh", "openssh-client"),
+        ("dropbear", "dropbear-bin"),
+        ("dropbearkey", "dropbear-bin"),
+        ("dropbearconvert", "dropbear-bin"),
+        ("hackbench", "rt-tests"),
+        ("cyclictest", "rt-tests"),
+        ("busybox", "busybox-static"),
+    ],
+};
+
+/// What emulated boards need.
+pub(crate) const EMULATOR: Set = Set {
+    name: "emulator",
+    programs: &[
+        ("qemu-system-arm", "qemu-system-arm"),
+        ("qemu-system-aarch64", "qemu-system-arm"),
+        ("qemu-system-x86_64", "qemu-system-x86"),
+        ("fdtput", "device-tree-compiler"),
+        ("mkfs.ext4", "e2fsprogs"),
+    ],
+};
+
+/// Where programs are looked for: PATH, and the folders of a root login that a user's PATH may lack.
+fn search_path() -> OsString {
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+    for folder in ["/usr/local/sbin", "/usr/sbin", "/sbin"] {
+        if !folders.iter().any(|known| known == Path::new(folder)) {
+            folders.push(folder.into());
+        }
+    }
+    std::env::join_paths(folders).unwrap_or_default()
+}
+
+/// Where the machine itself has a program.
+pub(crate) fn on_machine(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&search_path()).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Wrappers of the unpacked programs.
+fn wrappers() -> Result<PathBuf> {
+    Ok(paths::cache()?.join("tools/bin"))
+}
+
+/// Where a set's packages are unpacked.
+pub(crate) fn prefix(set: &Set) -> Result<PathBuf> {
+    Ok(paths::cache()?.join("tools").join(set.name))
+}
+
+/// PATH for children: the unpacked programs come after the machine's own.
+pub(crate) fn path() -> Result<OsString> {
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&search_path()).collect();
+    folders.push(wrappers()?);
+    std::env::join_paths(folders).context("PATH holds a colon")
+}
+
+/// Where a program is, after `ensure`.
+pub(crate) fn program(name: &str) -> Result<PathBuf> {
+    if let Some(found) = on_machine(name) {
+        return Ok(found);
+    }
+    let wrapper = wrappers()?.join(name);
+    if wrapper.exists() {
+        return Ok(wrapper);
+    }
+    bail!("program {name} is missing")
+}
+
+/// Fetches the programs of a set that the machine lacks.
+pub(crate) fn ensure(set: &Set) -> Result<()> {
+    let missing: Vec<_> = set.programs.iter().filter(|(program, _)| on_machine(program).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
+    packages.dedup();
+    if on_machine("apt-get").is_none() || on_machine("dpkg-deb").is_none() {
+        bail!("install {} first (this machine has no apt to fetch them with)", packages.join(" "));
+    }
+    let prefix = prefix(set)?;
+    Apt::machine()?
+        .unpack(&packages, Closure::Missing, &[], &prefix)
+        .with_context(|| format!("cannot fetch; install by hand: apt-get install {}", packages.join(" ")))?;
+    let libraries = libraries(&prefix)?;
+    for (program, package) in missing {
+        let file = ["usr/sbin", "usr/bin", "sbin", "bin"]
+            .iter()
+            .map(|folder| prefix.join(folder).join(program))
+            .find(|file| file.is_file())
+            .with_context(|| format!("package {package} holds no {program}"))?;
+        wrap(&wrappers()?.join(program), &file, &libraries)?;
+    }
+    Ok(())
+}
+
+/// Folders with shared libraries below a prefix, as LD_LIBRARY_PATH has them.
+fn libraries(prefix: &Path) -> Result<String> {
+    let triple = shell::output(std::process::Command::new("gcc").arg("-print-multiarch"))?;
+    let folders = ["usr/lib", "lib"].map(|base| prefix.join(base).join(triple.trim()));
+    Ok(folders.map(|folder| folder.display().to_string()).join(":"))
+}
+
+/// Writes a script that runs an unpacked program with its own libraries.
+pub(crate) fn wrap(wrapper: &Path, program: &Path, libraries: &str) -> Result<()> {
+    let script = format!(
+        "#!/bin/sh\nLD_LIBRARY_PATH='{libraries}'${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\nexport LD_LIBRARY_PATH\nexec '{}' \"$@\"\n",
+        program.display()
+    );
+    if std::fs::read_to_string(wrapper).is_ok_and(|old| old == script) {
+        return Ok(());
+    }
+    paths::make(wrapper.parent().context("a wrapper has a folder")?)?;
+    paths::write(wrapper, script)?;
+    paths::set_mode(wrapper, 0o755)
+}
