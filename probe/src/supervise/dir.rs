@@ -148,6 +148,21 @@ impl RunDir {
         }
     }
 
+    /// Refuses while a supervisor owns the directory. One that has said its last word is given a moment to go.
+    pub(super) fn expect_idle(&self) -> Result<()> {
+        for _ in 0..50 {
+            if !self.is_alive()? {
+                return Ok(());
+            }
+            if !self.state()?.is_some_and(|state| state.stage.is_over()) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let pid = self.state()?.map(|state| state.supervisor_pid);
+        Err(Error::Alive { path: self.0.clone(), pid })
+    }
+
     pub(super) fn status(&self) -> Result<Status> {
         // Looked at first: a run that ends in between shows as ended, not as dead.
         let alive = self.is_alive()?;
