@@ -116,11 +116,11 @@ impl RunDir {
             let name = entry.file_name();
             let number = name.to_str().and_then(|name| name.strip_prefix("stream-")?.parse().ok());
             if let (Some(segment), Ok(about)) = (number, entry.metadata()) {
-                segments.push(SegmentSize { segment, bytes: about.len() });
+                segments.push((segment, about.len()));
             }
         }
-        segments.sort_unstable_by_key(|segment| segment.segment);
-        Ok(segments)
+        let size = |(segment, bytes)| SegmentSize { segment, bytes };
+        Ok(crate::sorted(segments).into_iter().map(size).collect())
     }
 
     /// Takes the directory for a supervisor, for as long as the file is open. `None`: it is taken.
