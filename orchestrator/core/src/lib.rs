@@ -5,10 +5,17 @@ pub mod campaign;
 pub mod diagnostic;
 pub mod document;
 pub mod facts;
+pub mod formats;
 pub mod judgement;
 pub mod latency;
+pub mod quantity;
 pub mod resolve;
+pub mod result;
 pub mod run_state;
 pub mod schedule;
 pub mod target;
 pub mod units;
+pub mod verdict;
+
+#[cfg(test)]
+mod testing;

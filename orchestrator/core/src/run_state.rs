@@ -127,6 +127,8 @@ pub enum Event {
         more: bool,
         /// Time until the spec's deadline on the board's clock, in ns.
         remaining_ns: u64,
+        /// Time until the run should be over, in ns; 0 when it should be already.
+        due_ns: u64,
     },
     /// The board did not answer, or the link broke.
     Silent,
@@ -174,6 +176,8 @@ pub enum Action {
 pub struct Patience {
     /// Between two fetches while all is well, in ns.
     pub poll_ns: u64,
+    /// Between two fetches when the run should be over, in ns.
+    pub ending_ns: u64,
     /// Before the first retry, in ns; doubles with each.
     pub retry_first_ns: u64,
     /// Longest pause between retries, in ns.
@@ -257,7 +261,7 @@ impl Machine {
             (State::Preparing, Event::Prepared) => self.enter(State::Submitting),
             (State::Preparing, Event::Refused) => self.over(Outcome::Refused),
             (State::Submitting | State::Searching, Event::Submitted) => {
-                self.lost_at_ns = Some(now_ns + self.patience.deadline_ns + self.patience.margin_ns);
+                self.lost_at_ns = Some(self.whole_ns(now_ns));
                 self.state = State::Measuring;
                 match self.wish {
                     Wish::Finish => Action::Poll { after_ns: 0 },
@@ -270,9 +274,11 @@ impl Machine {
                 _ => self.over(Outcome::Skipped),
             },
             (State::Measuring, Event::Answered { complete: true, .. }) => self.enter(State::Collecting),
-            (State::Measuring, Event::Answered { more, remaining_ns, .. }) => {
-                self.lost_at_ns = Some(now_ns + remaining_ns + self.patience.margin_ns);
-                Action::Poll { after_ns: if more { 0 } else { self.patience.poll_ns } }
+            (State::Measuring, Event::Answered { more, remaining_ns, due_ns, .. }) => {
+                self.lost_at_ns = Some(now_ns.saturating_add(remaining_ns).saturating_add(self.patience.margin_ns));
+                // The end is looked for when it is due, then now and then: stopping loads takes seconds.
+                let end = if due_ns > 0 { due_ns.max(self.patience.retry_first_ns) } else { self.patience.ending_ns };
+                Action::Poll { after_ns: if more { 0 } else { self.patience.poll_ns.min(end) } }
             }
             (State::Measuring, Event::Unknown) => self.give_up(),
             (State::Measuring, Event::Done) => {
@@ -321,12 +327,16 @@ impl Machine {
         match self.state {
             State::Planned => self.enter(State::Preparing),
             State::Measuring | State::Searching => {
-                let whole = self.patience.deadline_ns + self.patience.margin_ns;
-                self.lost_at_ns.get_or_insert(now_ns + whole);
+                self.lost_at_ns = self.lost_at_ns.or(Some(self.whole_ns(now_ns)));
                 self.current()
             }
             _ => self.current(),
         }
+    }
+
+    /// Until the board says how much is left, all of it is.
+    fn whole_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_add(self.patience.deadline_ns).saturating_add(self.patience.margin_ns)
     }
 
     fn enter(&mut self, state: State) -> Action {
@@ -360,10 +370,10 @@ pub fn replay(entries: impl IntoIterator<Item = (Step, Mark)>) -> State {
     let mut state = State::Planned;
     for (step, mark) in entries {
         state = match (step, mark) {
-            (Step::Prepare, Mark::Failed) => State::Over(Outcome::Refused),
+            // A person may have booted the right kernel, or installed the load, since.
+            (Step::Prepare | Step::Submit, Mark::Failed) => State::Planned,
             (Step::Submit, Mark::Intent) => State::Searching,
             (Step::Submit, Mark::Done) => State::Measuring,
-            (Step::Submit, Mark::Failed) => State::Over(Outcome::Failed),
             (Step::Collect, Mark::Intent) => State::Collecting,
             (Step::Collect, Mark::Done | Mark::Failed) => State::Judging,
             (Step::Judge, Mark::Done) => State::Removing,

@@ -2,7 +2,9 @@
 
 mod check;
 mod diagnostics;
+mod logging;
 mod plan;
+mod run;
 pub mod selection;
 
 use crate::exit::Exit;
@@ -46,6 +48,8 @@ pub enum Format {
 enum Verb {
     Check(check::Args),
     Plan(plan::Args),
+    Run(run::RunArgs),
+    Resume(run::ResumeArgs),
 }
 
 /// Entry of the command.
@@ -65,5 +69,7 @@ fn run(cli: &Cli) -> Exit {
     match &cli.verb {
         Verb::Check(args) => check::run(&cli.common, args),
         Verb::Plan(args) => plan::run(&cli.common, args),
+        Verb::Run(args) => run::run(&cli.common, args),
+        Verb::Resume(args) => run::resume(&cli.common, args),
     }
 }

@@ -26,7 +26,9 @@ mod plan;
 mod run_dir;
 
 pub use error::StoreError;
+pub(crate) use execution::now;
 pub use execution::{ExecutionDir, ExecutionWriter};
+pub(crate) use manifest::sha256_hex;
 pub use manifest::{MANIFEST_FORMAT, Manifest, ManifestFile};
 pub use plan::{PLAN_FORMAT, Plan, PlannedRun};
 pub use run_dir::{Contact, FactsWhen, RunDir, StreamMirror};

@@ -69,6 +69,8 @@ pub struct Facts {
     pub tracer: Option<String>,
     /// Threads with a real-time or deadline policy.
     pub rt_threads: Option<Vec<RtThread>>,
+    /// Names of interrupts by the label of `/proc/interrupts`: chip, hardware number and devices as written there.
+    pub interrupts: BTreeMap<String, String>,
     /// Total memory, in KiB.
     pub memory_total_kib: Option<u64>,
     /// Memory available without swapping, in KiB; before Linux 3.14 the free memory.

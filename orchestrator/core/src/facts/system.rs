@@ -29,6 +29,7 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     facts.memory_total_kib = meminfo("MemTotal:");
     facts.memory_available_kib = meminfo("MemAvailable:").or_else(|| meminfo("MemFree:"));
     facts.oom_kills = captures.text("/proc/vmstat").and_then(|text| value_of(text, "oom_kill"));
+    facts.interrupts = captures.text("/proc/interrupts").map(interrupts).unwrap_or_default();
     facts.uid = captures.number("@uid");
     facts.mono_ns = captures.number("@mono_ns");
     facts.tools = captures.text("@tools").map(tools).unwrap_or_default();
@@ -59,6 +60,19 @@ fn enabled_consoles(text: &str) -> Vec<String> {
             line.split_once('(').is_some_and(|(_, flags)| flags.split(')').next().unwrap_or("").contains('E'))
         })
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect()
+}
+
+/// `  27:  1  2  GICv2  27 Level  arch_timer`: label, one count per CPU of the heading, the rest is the name.
+fn interrupts(text: &str) -> BTreeMap<String, String> {
+    let mut lines = text.lines();
+    let cpus = lines.next().map_or(0, |heading| heading.split_whitespace().count());
+    lines
+        .filter_map(|line| {
+            let (label, rest) = line.split_once(':')?;
+            let name: Vec<&str> = rest.split_whitespace().skip(cpus).collect();
+            Some((label.trim().to_owned(), name.join(" ")))
+        })
         .collect()
 }
 

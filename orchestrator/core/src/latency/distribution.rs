@@ -52,6 +52,13 @@ impl Distribution {
         Self { spans, total, range_ns }
     }
 
+    /// Both together. The larger range counts as that of the histogram.
+    pub fn joined(mut self, other: Self) -> Self {
+        let range_ns = self.range_ns.max(other.range_ns);
+        self.spans.extend(other.spans);
+        Self::new(self.spans, range_ns)
+    }
+
     /// Narrows the outermost spans by what is known of the extremes.
     pub(super) fn clamped(mut self, min: Option<Value>, max: Option<Value>) -> Self {
         for span in &mut self.spans {

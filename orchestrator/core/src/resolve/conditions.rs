@@ -42,7 +42,7 @@ pub(crate) fn arch_name(arch: Arch) -> &'static str {
 }
 
 /// Name of a preemption model as in campaign files.
-pub(crate) fn preemption_name(model: Preemption) -> &'static str {
+pub fn preemption_name(model: Preemption) -> &'static str {
     match model {
         Preemption::PreemptRt => "preempt-rt",
         Preemption::Preempt => "preempt",

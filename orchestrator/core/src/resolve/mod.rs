@@ -10,6 +10,8 @@ use crate::target::{Kernel, Target};
 use latprobe::cpulist::CpuList;
 use latprobe::spec::{self, Length, SPEC_FORMAT, Sleep, Spec, Thread};
 
+pub(crate) use conditions::governors;
+pub use conditions::preemption_name;
 pub use conditions::{Condition, conditions};
 
 /// Something that was asked of the board and does not hold: the cell is refused.

@@ -1,0 +1,60 @@
+//! One board: the probe on it, and what the probe's short commands answer.
+//!
+//! Nothing a board says is trusted to be short, well-formed or prompt.
+
+mod deploy;
+mod error;
+mod lock;
+mod probe;
+mod probe_binary;
+
+pub use deploy::Deployed;
+pub use error::{BoardError, Fault};
+pub use probe::{Chunk, RunOnBoard};
+pub use probe_binary::{ProbeBinary, triple};
+
+use crate::transport::{Output, Request, Transport};
+use latlab_core::target::Target;
+
+/// A board that can be reached.
+#[derive(Debug)]
+pub struct Board {
+    target: Target,
+    transport: Transport,
+}
+
+impl Board {
+    /// The board that a target describes; not connected yet.
+    pub fn new(target: &Target) -> Result<Self, BoardError> {
+        Ok(Self { target: target.clone(), transport: Transport::new(target)? })
+    }
+
+    /// Its description.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Connects, or connects anew, and sees that commands run with the rights that are asked for.
+    pub async fn connect(&self) -> Result<(), BoardError> {
+        self.transport.connect().await?;
+        let answer = self.transport.exec(Request::script("echo latlab:$(id -u)", &[])).await?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        // A login banner or a chatty profile may stand before it.
+        match text.lines().rev().find_map(|line| line.trim().strip_prefix("latlab:")) {
+            Some(uid) if uid.parse::<u32>().is_ok() => Ok(()),
+            _ if !answer.success() => {
+                Err(BoardError::NoShell { peer: self.transport.peer(), complaint: answer.complaint() })
+            }
+            _ => Err(BoardError::garbage("id -u", &answer.stdout)),
+        }
+    }
+
+    /// Ends the connection.
+    pub async fn close(&self) {
+        self.transport.close().await;
+    }
+
+    async fn exec(&self, request: Request<'_>) -> Result<Output, BoardError> {
+        Ok(self.transport.exec(request).await?)
+    }
+}

@@ -1,0 +1,275 @@
+//! `latlab run` and `latlab resume`: carry an execution out, and show what came of it.
+
+use super::selection::{Selection, SelectionArgs};
+use super::{Common, Format, logging};
+use crate::exit::Exit;
+use crate::progress::Progress;
+use crate::runner::{self, Summary, Wishes, state_of};
+use crate::store::{ExecutionDir, ExecutionWriter, PLAN_FORMAT, Plan, PlannedRun, Store, StoreError};
+use crate::transport::sweep_stale_sockets;
+use indicatif::MultiProgress;
+use latlab_core::run_state::{Outcome, State};
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Measures a campaign on its boards, all boards at once.
+///
+/// Ctrl-C asks whether to stop what is measuring or to leave it (exit code 8); a second one leaves at once.
+/// Without a terminal, SIGINT and SIGTERM stop the runs and clean up; SIGHUP leaves them measuring.
+/// What was left is brought home by `latlab resume`.
+#[derive(Debug, clap::Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    selection: SelectionArgs,
+    #[command(flatten)]
+    results: ResultsArgs,
+}
+
+/// Goes on with an execution that was left, interrupted or killed: fetches what was measured meanwhile, measures what is missing.
+///
+/// Runs that were refused or failed are tried again.
+#[derive(Debug, clap::Args)]
+pub(super) struct ResumeArgs {
+    /// Execution, or an unambiguous beginning of its name; default: the newest unfinished one.
+    execution: Option<String>,
+    #[command(flatten)]
+    results: ResultsArgs,
+}
+
+/// Where results are.
+#[derive(Debug, clap::Args)]
+pub(super) struct ResultsArgs {
+    /// Results directory; default: LATLAB_RESULTS, else ./results.
+    #[arg(long, value_name = "DIR")]
+    results: Option<PathBuf>,
+}
+
+impl ResultsArgs {
+    /// The directory.
+    pub(super) fn path(&self) -> PathBuf {
+        Store::locate(self.results.as_deref())
+    }
+}
+
+/// Runs `latlab run`.
+pub(super) fn run(common: &Common, args: &RunArgs) -> Exit {
+    let selection = match args.selection.load(common).and_then(|s| s.refuse_unsupported(common).map(|()| s)) {
+        Ok(selection) => selection,
+        Err(exit) => return exit,
+    };
+    let started = || -> Result<ExecutionWriter, Refused> {
+        let store = Store::create(args.results.path())?;
+        let targets: Vec<String> = selection.targets.iter().map(|loaded| loaded.target.name.clone()).collect();
+        refuse_unfinished(&store, &targets)?;
+        Ok(store.create_execution(&plan(&selection))?)
+    };
+    match started() {
+        Ok(writer) => carry_out(common, writer),
+        Err(refused) => refused.report(),
+    }
+}
+
+/// Runs `latlab resume`.
+pub(super) fn resume(common: &Common, args: &ResumeArgs) -> Exit {
+    let opened = || -> Result<Option<ExecutionWriter>, StoreError> {
+        let store = Store::open(args.results.path())?;
+        let execution = match &args.execution {
+            Some(name) => Some(store.execution(name)?),
+            None => newest_unfinished(&store)?,
+        };
+        execution.map(ExecutionWriter::reopen).transpose()
+    };
+    match opened() {
+        Ok(Some(writer)) => carry_out(common, writer),
+        Ok(None) => {
+            complain("nothing to resume: every execution is finished");
+            Exit::Success
+        }
+        Err(error) => Refused::Store(error).report(),
+    }
+}
+
+enum Refused {
+    Store(StoreError),
+    Unfinished(String),
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Refused {
+    fn report(self) -> Exit {
+        match self {
+            Self::Store(error @ (StoreError::NoSuchExecution { .. } | StoreError::Ambiguous { .. })) => {
+                complain(&format!("error: {error}"));
+                Exit::Usage
+            }
+            Self::Store(error) => {
+                complain(&format!("error: {error}"));
+                Exit::Store
+            }
+            Self::Unfinished(text) => {
+                complain(&text);
+                Exit::Board
+            }
+        }
+    }
+}
+
+fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// A board that still measures for an earlier execution is not ours to take: its run would be lost.
+fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
+    for execution in store.executions()?.into_iter().flatten() {
+        let entries = execution.journal()?;
+        for (run, _) in execution.runs().filter(|(run, _)| targets.contains(&run.target)) {
+            let on_board =
+                matches!(state_of(&entries, &run.name), State::Searching | State::Measuring | State::Collecting);
+            if !on_board {
+                continue;
+            }
+            let since = entries.iter().rev().find(|entry| entry.run.as_deref() == Some(&run.name));
+            let since = since.map_or_else(String::new, |entry| format!(" since {}", entry.at));
+            let (name, target, run) = (execution.name(), &run.target, &run.name);
+            let remedy = match execution.is_running() {
+                true => "another latlab process is at it: wait for it".to_owned(),
+                false => format!("`latlab resume {name}` brings it home"),
+            };
+            let text =
+                format!("error: {target} has run {run} of execution {name}{since}, which is not finished; {remedy}");
+            return Err(Refused::Unfinished(text));
+        }
+    }
+    Ok(())
+}
+
+fn newest_unfinished(store: &Store) -> Result<Option<ExecutionDir>, StoreError> {
+    for execution in store.executions()?.into_iter().rev().flatten() {
+        let entries = execution.journal()?;
+        let open = execution.runs().any(|(run, _)| !matches!(state_of(&entries, &run.name), State::Over(_)));
+        if open && !execution.is_running() {
+            return Ok(Some(execution));
+        }
+    }
+    Ok(None)
+}
+
+fn plan(selection: &Selection) -> Plan {
+    let now = jiff::Timestamp::now();
+    let campaign = &selection.campaign.campaign;
+    let unique: u16 = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now.as_nanosecond())
+        .to_le_bytes()[..2]
+        .try_into()
+        .map_or(0, u16::from_le_bytes);
+    let execution = format!("{}-{}-{unique:04x}", now.strftime("%Y%m%d-%H%M%S"), fit_for_file(&campaign.name));
+    let mut runs = Vec::new();
+    let mut names = BTreeSet::new();
+    for target in &selection.schedule.targets {
+        for scheduled in &target.runs {
+            let n = scheduled.repetition;
+            let mut name = format!("{}-{}-{n}", fit_for_file(&scheduled.cell_name), fit_for_file(&target.target));
+            // Two names may become one when odd characters are replaced.
+            while !names.insert(name.clone()) {
+                name.push('x');
+            }
+            runs.push(PlannedRun {
+                run_id: format!("{execution}.{}", runs.len()),
+                name,
+                cell: scheduled.cell_name.clone(),
+                target: target.target.clone(),
+                repetition: n,
+            });
+        }
+    }
+    Plan {
+        format: PLAN_FORMAT,
+        execution,
+        created: crate::store::now(),
+        latlab_version: env!("CARGO_PKG_VERSION").to_owned(),
+        holder: holder(),
+        campaign: campaign.clone(),
+        targets: selection.targets.iter().map(|loaded| loaded.target.clone()).collect(),
+        runs,
+    }
+}
+
+/// `[A-Za-z0-9._=,-]`, not hidden.
+fn fit_for_file(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || "._=,-".contains(c) { c } else { '_' };
+    let text: String = name.chars().map(fit).collect();
+    text.trim_start_matches('.').to_owned()
+}
+
+/// `user@host`, for locks.
+fn holder() -> String {
+    let user = ["USER", "LOGNAME"].into_iter().find_map(|key| std::env::var(key).ok().filter(|user| !user.is_empty()));
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
+    format!("{}@{}", user.as_deref().unwrap_or("root"), host.as_deref().unwrap_or("localhost"))
+}
+
+fn carry_out(common: &Common, writer: ExecutionWriter) -> Exit {
+    let bars = MultiProgress::new();
+    if let Err(error) = logging::init(common, &bars) {
+        complain(&format!("error: --log-file {error}"));
+        return Exit::Usage;
+    }
+    let progress = match common.format {
+        Format::Json => Progress::json(),
+        Format::Text if std::io::stderr().is_terminal() => Progress::bars(&bars),
+        Format::Text => Progress::lines(),
+    };
+    sweep_stale_sockets();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("error: cannot start: {error}"));
+            return Exit::Bug;
+        }
+    };
+    let directory = writer.directory().clone();
+    let result = runtime.block_on(async {
+        let (wishes, wish) = Wishes::new();
+        let ask_bars = bars.clone();
+        tokio::spawn(async move {
+            if let Err(error) = wishes.watch(|ask| ask_bars.suspend(ask)).await {
+                tracing::warn!(%error, "signals cannot be watched");
+            }
+        });
+        runner::execute(writer, progress, wish).await
+    });
+    // A question that nobody answers must not keep the process.
+    runtime.shutdown_background();
+    match result {
+        Ok((summary, progress)) => {
+            progress.finish();
+            show(common, &directory, &summary);
+            summary.exit()
+        }
+        Err(error) => Refused::Store(error).report(),
+    }
+}
+
+fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
+    if common.format == Format::Text {
+        for end in &summary.runs {
+            let validity = end.judgement.as_ref().map(|j| format!("{:?} {:?}", j.validity, j.verdict));
+            complain(&format!("{}: {:?} {}", end.run, end.outcome, validity.unwrap_or_default()));
+        }
+    }
+    for error in &summary.store {
+        complain(&format!("error: {error}"));
+    }
+    let left: Vec<&str> =
+        summary.runs.iter().filter(|end| end.outcome == Outcome::Detached).map(|end| end.run.as_str()).collect();
+    if !left.is_empty() {
+        let name = directory.name();
+        complain(&format!("left measuring: {}; `latlab resume {name}` brings it home", left.join(", ")));
+    }
+}

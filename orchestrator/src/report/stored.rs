@@ -1,0 +1,66 @@
+//! A stored run → its result. The judgement is made anew from the stored files: a newer rule judges older runs.
+
+use crate::store::{ExecutionDir, FactsWhen, Plan, PlannedRun, RunDir, StoreError, journal::Entry};
+use latlab_core::facts::Facts;
+use latlab_core::result::{Identity, RunResult};
+use latlab_core::run_state::{Mark, Step};
+use latlab_core::verdict::{Evidence, judge};
+use latprobe::stream::Folded;
+
+/// What is stored of a planned run.
+#[derive(Debug)]
+pub enum Stored {
+    /// It was submitted to the board: everything that is known of it, and what the streams say.
+    Measured(Box<RunResult>, Vec<Folded>),
+    /// It never got as far as a spec; why, where the journal says so.
+    NotStarted(Identity, Option<String>),
+}
+
+/// Reads a run of `execution`.
+pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, StoreError> {
+    let run = execution.run_dir(&planned.name);
+    let journal = execution.journal()?;
+    let identity = identity(execution.plan(), planned, &run, &journal);
+    let damaged = |what: &str| StoreError::Damaged {
+        path: execution.path().join("plan.json"),
+        reason: format!("it does not hold the {what} of run `{}`", planned.name),
+    };
+    let Some(spec) = run.spec()? else {
+        let failed = journal.iter().rev().find(|e| e.run.as_ref() == Some(&planned.name) && e.mark == Mark::Failed);
+        return Ok(Stored::NotStarted(identity, failed.and_then(|entry| entry.detail.clone())));
+    };
+    let cell = execution.plan().cell(planned).ok_or_else(|| damaged("cell"))?;
+    let target = execution.plan().target(planned).ok_or_else(|| damaged("target"))?;
+    let before = Facts::parse(&run.facts(FactsWhen::Before)?);
+    let after = run.facts(FactsWhen::After)?;
+    let after = (!after.is_empty()).then(|| Facts::parse(&after));
+    let segments = run.fold()?;
+    let evidence = Evidence {
+        spec: &spec,
+        settings: &cell.settings,
+        target,
+        segments: &segments,
+        before: &before,
+        after: after.as_ref(),
+    };
+    let judgement = judge(&evidence);
+    let result = RunResult::new(identity, &evidence, judgement);
+    Ok(Stored::Measured(Box::new(result), segments))
+}
+
+fn identity(plan: &Plan, planned: &PlannedRun, run: &RunDir, journal: &[Entry]) -> Identity {
+    let submitted = journal
+        .iter()
+        .find(|e| e.run.as_ref() == Some(&planned.name) && e.step == Step::Submit && e.mark == Mark::Done);
+    Identity {
+        execution: plan.execution.clone(),
+        run: planned.name.clone(),
+        campaign: plan.campaign.name.clone(),
+        cell: planned.cell.clone(),
+        axes: plan.cell(planned).map(|cell| cell.axes.clone()).unwrap_or_default(),
+        target: planned.target.clone(),
+        repetition: planned.repetition,
+        started_at: submitted.map(|entry| entry.at.clone()),
+        stored_in: run.path().display().to_string(),
+    }
+}

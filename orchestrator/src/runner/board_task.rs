@@ -1,0 +1,147 @@
+use super::execution::state_of;
+use super::run_task::RunTask;
+use super::{Context, Log, RunEnd};
+use crate::board::{Board, BoardError, Deployed};
+use crate::progress::Event;
+use crate::store::{PlannedRun, StoreError, journal};
+use latlab_core::run_state::{Outcome, State, Step, Wish};
+use latlab_core::target::Target;
+use std::sync::Arc;
+
+/// One target through an execution: a fault domain of its own.
+#[derive(Debug)]
+pub(super) struct BoardTask {
+    context: Arc<Context>,
+    target: Target,
+    /// Runs in plan order, with where they stand.
+    runs: Vec<(PlannedRun, State)>,
+}
+
+/// How a target ended.
+#[derive(Debug)]
+pub(super) struct BoardEnd {
+    pub(super) target: String,
+    pub(super) runs: Vec<RunEnd>,
+    /// What made the board unusable.
+    pub(super) error: Option<String>,
+    pub(super) store: Option<StoreError>,
+}
+
+enum Stopped {
+    Board(BoardError),
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl BoardTask {
+    pub(super) fn new(context: Arc<Context>, target: Target, entries: &[journal::Entry]) -> Self {
+        let plan = context.writer.plan();
+        let runs = plan.runs_of(&target.name).map(|run| (run.clone(), state_of(entries, &run.name))).collect();
+        Self { context, target, runs }
+    }
+
+    pub(super) async fn run(self) -> BoardEnd {
+        let mut end = BoardEnd { target: self.target.name.clone(), runs: Vec::new(), error: None, store: None };
+        match self.carry_out(&mut end.runs).await {
+            Ok(()) => {}
+            Err(Stopped::Board(error)) => end.error = Some(error.to_string()),
+            Err(Stopped::Store(error)) => end.store = Some(error),
+        }
+        let error = end.error.clone().or_else(|| end.store.as_ref().map(ToString::to_string));
+        self.context.show(Event::BoardOver { target: end.target.clone(), error });
+        end
+    }
+
+    async fn carry_out(&self, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
+        if self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
+            return Ok(());
+        }
+        let board = Board::new(&self.target).map_err(Stopped::Board)?;
+        let result = self.on_board(&board, ends).await;
+        board.close().await;
+        result
+    }
+
+    async fn on_board(&self, board: &Board, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
+        let deployed = self.set_up(board).await?;
+        let mut result = Ok(());
+        for (run, state) in &self.runs {
+            let waits = matches!(state, State::Planned) && *self.context.wish.borrow() != Wish::Finish;
+            if matches!(state, State::Over(_)) || waits {
+                continue;
+            }
+            match RunTask::new(&self.context, board, &deployed, run, *state)?.drive().await {
+                Ok(end) => {
+                    let gone = matches!(end.outcome, Outcome::Lost | Outcome::Detached);
+                    ends.push(end);
+                    if gone {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    result = Err(Stopped::Store(error));
+                    break;
+                }
+            }
+        }
+        let held = result.is_err() || ends.iter().any(|end| matches!(end.outcome, Outcome::Lost | Outcome::Detached));
+        if !held {
+            self.unlock(board, &deployed).await?;
+        }
+        result
+    }
+
+    async fn set_up(&self, board: &Board) -> Result<Deployed, Stopped> {
+        let plan = self.context.writer.plan();
+        self.step(Step::Connect, "connecting", board.connect()).await?;
+        let deployed = self.step(Step::Deploy, "deploying latprobe", board.deploy()).await?;
+        let place = if deployed.uploaded { "uploaded to" } else { "already in" };
+        let mut text = format!("{}, {place} {}", deployed.version, deployed.work_dir);
+        deployed.passed_over.iter().for_each(|reason| text += &format!("; not {reason}"));
+        self.context.show(Event::Board { target: self.target.name.clone(), text });
+        self.step(Step::Lock, "taking the board", board.lock(&deployed, &plan.holder, &plan.execution)).await?;
+        Ok(deployed)
+    }
+
+    /// One step of the board as a whole, journalled and shown.
+    async fn step<T>(
+        &self,
+        step: Step,
+        text: &str,
+        work: impl Future<Output = Result<T, BoardError>>,
+    ) -> Result<T, Stopped> {
+        let log = Log { context: &self.context, target: &self.target.name, run: None };
+        self.context.show(Event::Board { target: self.target.name.clone(), text: text.to_owned() });
+        log.intent(step)?;
+        match work.await {
+            Ok(value) => {
+                log.done(step, None)?;
+                Ok(value)
+            }
+            Err(error) => {
+                log.failed(step, &error.to_string())?;
+                Err(Stopped::Board(error))
+            }
+        }
+    }
+
+    async fn unlock(&self, board: &Board, deployed: &Deployed) -> Result<(), Stopped> {
+        let execution = &self.context.writer.plan().execution;
+        let work = async {
+            match board.unlock(deployed, execution).await {
+                // The link may have idled away after the last run.
+                Err(BoardError::Link(_)) => {
+                    board.connect().await?;
+                    board.unlock(deployed, execution).await
+                }
+                other => other,
+            }
+        };
+        self.step(Step::Unlock, "giving the board back", work).await
+    }
+}

@@ -1,0 +1,100 @@
+use super::board_task::{BoardEnd, BoardTask};
+use super::{Context, RunEnd, Summary};
+use crate::progress::{Event, Progress};
+use crate::store::{ExecutionWriter, StoreError, journal};
+use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, replay};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// How long tasks get to end by themselves once the boards are to be left alone.
+const LEAVE_TIME: Duration = Duration::from_secs(3);
+
+/// Carries out what is planned and not done yet, on all targets at once.
+/// `progress` is given back for what follows.
+pub async fn execute(
+    writer: ExecutionWriter,
+    progress: Progress,
+    wish: watch::Receiver<Wish>,
+) -> Result<(Summary, Progress), StoreError> {
+    let entries = writer.directory().journal()?;
+    let plan = writer.plan().clone();
+    writer.record(None, None, Step::Execution, Mark::Intent, None)?;
+    progress.show(&Event::Started {
+        execution: plan.execution.clone(),
+        directory: writer.directory().path().display().to_string(),
+        runs: plan.runs.len(),
+        targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
+        resumed: !entries.is_empty(),
+    });
+    let context = Arc::new(Context { writer, progress, wish: wish.clone(), origin: Instant::now() });
+    let mut tasks = JoinSet::new();
+    for target in &plan.targets {
+        let task = BoardTask::new(Arc::clone(&context), target.clone(), &entries);
+        tasks.spawn(task.run());
+    }
+    let mut summary = Summary::default();
+    tokio::select! {
+        () = gather(&mut tasks, &mut summary) => {}
+        () = left(wish) => {
+            // The journal knows where everything stands; what hangs is dropped.
+            tasks.shutdown().await;
+        }
+    }
+    complete(&context, &mut summary)?;
+    context.writer.record(None, None, Step::Execution, Mark::Done, None)?;
+    match Arc::try_unwrap(context) {
+        Ok(context) => Ok((summary, context.progress)),
+        // Every task has ended and dropped its share.
+        Err(_) => Ok((summary, Progress::lines())),
+    }
+}
+
+async fn gather(tasks: &mut JoinSet<BoardEnd>, summary: &mut Summary) {
+    while let Some(ended) = tasks.join_next().await {
+        match ended {
+            Ok(end) => {
+                summary.runs.extend(end.runs);
+                summary.boards.extend(end.error.map(|error| (end.target, error)));
+                summary.store.extend(end.store);
+            }
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => {}
+        }
+    }
+}
+
+async fn left(mut wish: watch::Receiver<Wish>) {
+    if wish.wait_for(|wish| *wish == Wish::Leave).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    tokio::time::sleep(LEAVE_TIME).await;
+}
+
+/// Runs that no task reported: not begun, or left on their boards.
+fn complete(context: &Context, summary: &mut Summary) -> Result<(), StoreError> {
+    let entries = context.writer.directory().journal()?;
+    let mut runs = Vec::new();
+    for planned in &context.writer.plan().runs {
+        if let Some(at) = summary.runs.iter().position(|end| end.run == planned.name) {
+            runs.push(summary.runs.swap_remove(at));
+            continue;
+        }
+        let outcome = match state_of(&entries, &planned.name) {
+            State::Planned | State::Preparing | State::Submitting => Outcome::Skipped,
+            State::Over(outcome) => outcome,
+            _ => Outcome::Detached,
+        };
+        let judgement = context.writer.directory().run_dir(&planned.name).judgement()?;
+        let target = planned.target.clone();
+        runs.push(RunEnd { run: planned.name.clone(), target, outcome, detail: None, judgement });
+    }
+    summary.runs = runs;
+    Ok(())
+}
+
+/// Where a run stands by the journal.
+pub(crate) fn state_of(entries: &[journal::Entry], run: &str) -> State {
+    replay(entries.iter().filter(|entry| entry.run.as_deref() == Some(run)).map(|entry| (entry.step, entry.mark)))
+}

@@ -1,0 +1,360 @@
+use super::steps::{Mirrors, judge, prepare};
+use super::{Context, Log, RunEnd};
+use crate::board::{Board, BoardError, Deployed, Fault, RunOnBoard};
+use crate::progress::{self, Stage};
+use crate::store::{PlannedRun, RunDir, StoreError};
+use latlab_core::campaign::model::{Cell, CollectMode};
+use latlab_core::judgement::Judgement;
+use latlab_core::run_state::{Action, Event, Machine, Outcome, Patience, State, Step, Wish};
+use latprobe::spec::Spec;
+use std::time::Duration;
+use tokio::sync::watch;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// An SSH master that is not used ends after five minutes: longer pauses give the connection up and make a new one.
+const KEEP_NS: u64 = 200 * SECOND_NS;
+
+/// One run on one board: performs the actions of the state machine.
+pub(super) struct RunTask<'a> {
+    context: &'a Context,
+    log: Log<'a>,
+    board: &'a Board,
+    deployed: &'a Deployed,
+    run: &'a PlannedRun,
+    cell: &'a Cell,
+    dir: RunDir,
+    on_board: RunOnBoard,
+    machine: Machine,
+    wish: watch::Receiver<Wish>,
+    spec: Option<Spec>,
+    mirrors: Mirrors,
+    /// Why the board did not answer last, or why the run ended as it did.
+    reason: Option<String>,
+    judgement: Option<Judgement>,
+}
+
+impl<'a> RunTask<'a> {
+    pub(super) fn new(
+        context: &'a Context,
+        board: &'a Board,
+        deployed: &'a Deployed,
+        run: &'a PlannedRun,
+        state: State,
+    ) -> Result<Self, StoreError> {
+        let directory = context.writer.directory();
+        let dir = directory.run_dir(&run.name);
+        let plan_path = directory.path().join("plan.json");
+        let cell = context.writer.plan().cell(run).ok_or_else(|| StoreError::Damaged {
+            path: plan_path,
+            reason: format!("run {} belongs to no cell of the plan", run.name),
+        })?;
+        let spec = dir.spec()?;
+        let mut wish = context.wish.clone();
+        wish.mark_changed();
+        Ok(Self {
+            context,
+            log: Log { context, target: &run.target, run: Some(&run.name) },
+            board,
+            deployed,
+            run,
+            cell,
+            machine: Machine::new(state, patience(cell, spec.as_ref())),
+            on_board: RunOnBoard::new(deployed, &run.run_id),
+            mirrors: Mirrors::open(&dir)?,
+            dir,
+            wish,
+            spec,
+            reason: None,
+            judgement: None,
+        })
+    }
+
+    /// Until the run is over. Only the results store can stop it from here.
+    pub(super) async fn drive(mut self) -> Result<RunEnd, StoreError> {
+        let mut action = self.machine.step(Event::Begin, self.context.now_ns());
+        loop {
+            // A receiver without a sender: the signals' task is gone with the process.
+            if self.wish.has_changed().unwrap_or(false) {
+                let wish = *self.wish.borrow_and_update();
+                if wish != Wish::Finish {
+                    action = self.machine.step(Event::Wished(wish), self.context.now_ns());
+                }
+            }
+            let silent = self.machine.silent_since_ns();
+            let Some(event) = self.perform(action).await? else {
+                if action == Action::Nothing {
+                    return Ok(self.end());
+                }
+                action = self.machine.current();
+                continue;
+            };
+            action = self.machine.step(event, self.context.now_ns());
+            if let (Some(since), None) = (silent, self.machine.silent_since_ns()) {
+                self.show_answer(since);
+            }
+        }
+    }
+
+    /// `None`: nothing happened that the machine has to know, it says again what to do.
+    async fn perform(&mut self, action: Action) -> Result<Option<Event>, StoreError> {
+        Ok(Some(match action {
+            Action::Nothing => return Ok(None),
+            Action::Prepare => self.prepare().await?,
+            Action::Search => self.search().await,
+            Action::Submit => self.submit().await?,
+            Action::Poll { after_ns } => match self.pause(after_ns).await {
+                false => return Ok(None),
+                true => self.poll().await?,
+            },
+            Action::Reconnect { after_ns } => return self.reconnect(after_ns).await,
+            Action::Stop => self.stop().await?,
+            Action::Collect => self.collect().await?,
+            Action::Judge => self.judge()?,
+            Action::Remove => self.remove().await?,
+        }))
+    }
+
+    /// Waits; `false` when a wish came first.
+    async fn pause(&mut self, ns: u64) -> bool {
+        if ns == 0 {
+            return true;
+        }
+        let idle = ns > KEEP_NS;
+        if idle {
+            self.board.close().await;
+        }
+        let waited = tokio::select! {
+            () = tokio::time::sleep(Duration::from_nanos(ns)) => true,
+            Ok(()) = self.wish.changed() => {
+                self.wish.mark_changed();
+                false
+            }
+        };
+        if idle && let Err(error) = self.board.connect().await {
+            tracing::info!(target = self.run.target, %error, "cannot connect after the pause");
+        }
+        waited
+    }
+
+    async fn reconnect(&mut self, after_ns: u64) -> Result<Option<Event>, StoreError> {
+        let (now, since) = (self.context.now_ns(), self.machine.silent_since_ns());
+        self.context.show(progress::Event::Silent {
+            target: self.run.target.clone(),
+            run: self.run.name.clone(),
+            reason: self.reason.clone().unwrap_or_default(),
+            for_s: since.map_or(0, |since| now.saturating_sub(since) / SECOND_NS),
+            retry_in_s: after_ns / SECOND_NS,
+            lost_in_s: self.machine.lost_at_ns().map(|at| at.saturating_sub(now) / SECOND_NS),
+        });
+        if !self.pause(after_ns).await {
+            return Ok(None);
+        }
+        match self.board.connect().await {
+            Ok(()) => Ok(None),
+            Err(error) => Ok(Some(self.silent(&error))),
+        }
+    }
+
+    fn show_answer(&self, since_ns: u64) {
+        let after_s = self.context.now_ns().saturating_sub(since_ns) / SECOND_NS;
+        self.context.show(progress::Event::Answers {
+            target: self.run.target.clone(),
+            run: self.run.name.clone(),
+            after_s,
+        });
+    }
+
+    fn show_stage(&self, stage: Stage) {
+        let (target, run) = (self.run.target.clone(), self.run.name.clone());
+        self.context.show(progress::Event::Stage { target, run, stage });
+    }
+
+    fn silent(&mut self, error: &BoardError) -> Event {
+        tracing::info!(target = self.run.target, run = self.run.name, %error, "no answer");
+        self.reason = Some(error.to_string());
+        Event::Silent
+    }
+
+    /// What an error means before and after the measuring: the link may heal, the board's refusal stands.
+    fn failed(&mut self, step: Step, error: &BoardError) -> Result<Event, StoreError> {
+        if error.fault() == Fault::Link {
+            return Ok(self.silent(error));
+        }
+        self.reason = Some(error.to_string());
+        self.log.failed(step, &error.to_string())?;
+        Ok(Event::Failed)
+    }
+
+    async fn prepare(&mut self) -> Result<Event, StoreError> {
+        self.show_stage(Stage::Preparing);
+        self.log.intent(Step::Prepare)?;
+        let captures = match self.board.facts(self.deployed).await {
+            Ok(captures) => captures,
+            Err(error) => return self.failed(Step::Prepare, &error),
+        };
+        match prepare(&self.dir, self.cell, self.board.target(), &captures, &self.run.run_id)? {
+            Ok(spec) => {
+                self.machine.set_patience(patience(self.cell, Some(&spec)));
+                self.spec = Some(spec);
+                self.log.done(Step::Prepare, None)?;
+                Ok(Event::Prepared)
+            }
+            Err(judgement) => {
+                let reasons: Vec<&str> = judgement.findings.iter().map(|finding| finding.detail.as_str()).collect();
+                self.reason = Some(reasons.join("; "));
+                self.log.failed(Step::Prepare, &reasons.join("; "))?;
+                self.judgement = Some(judgement);
+                Ok(Event::Refused)
+            }
+        }
+    }
+
+    /// A host process died while it submitted.
+    async fn search(&mut self) -> Event {
+        match self.board.status(&self.on_board).await {
+            Ok(_) => Event::Submitted,
+            Err(error) if error.fault() == Fault::Link => self.silent(&error),
+            Err(error) => {
+                tracing::info!(%error, run = self.run.name, "the board does not have the run");
+                // Half a submission would stand in the way of the next.
+                match self.board.remove(&self.on_board).await {
+                    Err(error) if error.fault() == Fault::Link => self.silent(&error),
+                    _ => Event::Unknown,
+                }
+            }
+        }
+    }
+
+    async fn submit(&mut self) -> Result<Event, StoreError> {
+        self.show_stage(Stage::Submitting);
+        let Some(spec) = self.spec.clone() else { return Ok(Event::Failed) };
+        self.log.intent(Step::Submit)?;
+        match self.board.submit(&self.on_board, &spec).await {
+            Ok(()) => {
+                self.log.done(Step::Submit, None)?;
+                self.show_stage(Stage::Measuring);
+                Ok(Event::Submitted)
+            }
+            // The answer may be lost with the board measuring: look before it is done twice.
+            Err(error) if error.fault() == Fault::Link => {
+                self.machine = Machine::new(State::Searching, patience(self.cell, Some(&spec)));
+                Ok(self.silent(&error))
+            }
+            Err(error) => {
+                let event = self.failed(Step::Submit, &error)?;
+                self.judgement = Some(judge::refused(&self.dir, "probe", &[error.to_string()])?);
+                if let Err(error) = self.board.remove(&self.on_board).await {
+                    tracing::warn!(%error, run = self.run.name, "the refused run stays on the board");
+                }
+                Ok(event)
+            }
+        }
+    }
+
+    async fn poll(&mut self) -> Result<Event, StoreError> {
+        let spec = self.spec.as_ref();
+        match self.mirrors.fetch(self.board, &self.on_board, &self.dir, spec).await? {
+            Ok(answer) => {
+                self.context.show(self.mirrors.measured(self.run, spec));
+                Ok(answer)
+            }
+            Err(BoardError::NoSuchRun { run_id }) => {
+                self.reason =
+                    Some(format!("the board no longer has run {run_id}: was its work directory lost in a reset?"));
+                self.log.failed(Step::Measure, "the board no longer has the run")?;
+                Ok(Event::Unknown)
+            }
+            Err(error) => Ok(self.silent(&error)),
+        }
+    }
+
+    async fn stop(&mut self) -> Result<Event, StoreError> {
+        self.show_stage(Stage::Stopping);
+        self.log.intent(Step::Stop)?;
+        match self.board.stop(&self.on_board).await {
+            Ok(()) => {
+                self.log.done(Step::Stop, None)?;
+                Ok(Event::Done)
+            }
+            Err(error) if error.fault() == Fault::Link => Ok(self.silent(&error)),
+            Err(error) => {
+                self.log.failed(Step::Stop, &error.to_string())?;
+                Ok(Event::Done)
+            }
+        }
+    }
+
+    async fn collect(&mut self) -> Result<Event, StoreError> {
+        self.show_stage(Stage::Collecting);
+        self.log.intent(Step::Collect)?;
+        let loads: Vec<String> = self.spec.iter().flat_map(|spec| &spec.loads).map(|load| load.name.clone()).collect();
+        let dead = self.mirrors.is_dead();
+        match super::steps::collect(self.board, self.deployed, &self.on_board, &self.dir, &loads, dead).await? {
+            Ok(()) => {
+                self.log.done(Step::Collect, None)?;
+                Ok(Event::Done)
+            }
+            Err(error) => self.failed(Step::Collect, &error),
+        }
+    }
+
+    fn judge(&mut self) -> Result<Event, StoreError> {
+        self.show_stage(Stage::Judging);
+        self.log.intent(Step::Judge)?;
+        let plan = self.context.writer.plan();
+        self.judgement = Some(judge::judge(&self.dir, plan, self.run, self.cell, self.board.target())?);
+        self.dir.close(plan, self.run)?;
+        self.log.done(Step::Judge, None)?;
+        Ok(Event::Done)
+    }
+
+    async fn remove(&mut self) -> Result<Event, StoreError> {
+        self.show_stage(Stage::Removing);
+        self.log.intent(Step::Remove)?;
+        match self.board.remove(&self.on_board).await {
+            Ok(()) => {
+                self.log.done(Step::Remove, None)?;
+                Ok(Event::Done)
+            }
+            Err(error) => self.failed(Step::Remove, &error),
+        }
+    }
+
+    fn end(self) -> RunEnd {
+        let outcome = match self.machine.state() {
+            State::Over(outcome) => outcome,
+            // The machine says Nothing only when the run is over.
+            _ => Outcome::Failed,
+        };
+        let judgement = self.judgement;
+        let detail = match outcome {
+            Outcome::Judged => None,
+            _ => self.reason,
+        };
+        self.context.show(progress::Event::Over {
+            target: self.run.target.clone(),
+            run: self.run.name.clone(),
+            outcome,
+            validity: judgement.as_ref().map(|j| j.validity),
+            verdict: judgement.as_ref().map(|j| j.verdict),
+            detail: detail.clone(),
+        });
+        RunEnd { run: self.run.name.clone(), target: self.run.target.clone(), outcome, detail, judgement }
+    }
+}
+
+fn patience(cell: &Cell, spec: Option<&Spec>) -> Patience {
+    let collect = &cell.settings.collect;
+    Patience {
+        poll_ns: match collect.mode {
+            CollectMode::Live => collect.every_ns,
+            CollectMode::End => u64::MAX,
+        },
+        ending_ns: 3 * SECOND_NS,
+        retry_first_ns: SECOND_NS,
+        retry_longest_ns: 60 * SECOND_NS,
+        margin_ns: 600 * SECOND_NS,
+        setup_ns: 300 * SECOND_NS,
+        deadline_ns: spec.map_or(0, |spec| spec.deadline_ns),
+    }
+}

@@ -1,0 +1,33 @@
+use super::judge;
+use crate::store::{FactsWhen, RunDir, StoreError};
+use latlab_core::campaign::model::Cell;
+use latlab_core::facts::Facts;
+use latlab_core::judgement::Judgement;
+use latlab_core::resolve;
+use latlab_core::target::Target;
+use latprobe::spec::Spec;
+use latprobe::status::Capture;
+
+/// Stores the facts; is the board what the cell asks for? The spec, or the judgement of a refused run.
+pub(in crate::runner) fn prepare(
+    dir: &RunDir,
+    cell: &Cell,
+    target: &Target,
+    captures: &[Capture],
+    run_id: &str,
+) -> Result<Result<Spec, Judgement>, StoreError> {
+    dir.write_facts(FactsWhen::Before, captures)?;
+    let facts = Facts::parse(captures);
+    let mismatches = resolve::check_boot(&cell.settings, target, &facts);
+    if !mismatches.is_empty() {
+        let details: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+        return Ok(Err(judge::refused(dir, "boot", &details)?));
+    }
+    match resolve::spec(cell, target, &facts, run_id) {
+        Ok(spec) => {
+            dir.write_spec(&spec)?;
+            Ok(Ok(spec))
+        }
+        Err(refusal) => Ok(Err(judge::refused(dir, "setup", &[refusal.to_string()])?)),
+    }
+}
