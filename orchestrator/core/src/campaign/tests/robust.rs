@@ -36,7 +36,7 @@ fn files_that_are_no_text_are_refused_in_one_line() {
     };
     assert_eq!(
         message(&vec![b'x'; 10 << 20]),
-        "error: file of 10485760 bytes: a campaign or target file has at most 1048576 (1 MiB)\n--> x.toml\n = help: is this the right file?"
+        "error: file of more than 1048576 bytes (1 MiB)\n--> x.toml\n = help: campaign and target files are smaller; is this the right file?"
     );
     assert_eq!(
         message(b"name = \"\xff\""),
