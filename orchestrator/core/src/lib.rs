@@ -19,8 +19,3 @@ pub mod verdict;
 
 #[cfg(test)]
 mod testing;
-pub mod run_state;
-pub mod schedule;
-pub mod target;
-pub mod units;
-pub mod verdict;
