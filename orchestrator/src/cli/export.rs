@@ -17,7 +17,7 @@ pub(super) struct Args {
     run: String,
     /// Format.
     #[arg(long = "as", value_name = "FORMAT", value_enum)]
-    format: As,
+    to: As,
     #[command(flatten)]
     results: ResultsArgs,
 }
@@ -52,7 +52,7 @@ pub(super) fn run(_common: &Common, args: &Args) -> Exit {
         Err(error) => return store_failed(&error),
     };
     let source = Source { result: &result, segments: &segments };
-    let exported = match args.format {
+    let exported = match args.to {
         As::Cyclictest => export::cyclictest(&source),
         As::Csv => export::csv(&source),
         As::Json => export::json(&source),
