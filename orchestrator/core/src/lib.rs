@@ -14,10 +14,7 @@ pub mod run_state;
 pub mod target;
 pub mod verdict;
 
+pub mod schedule;
 #[cfg(test)]
 mod testing;
-pub mod run_state;
-pub mod schedule;
-pub mod target;
 pub mod units;
-pub mod verdict;

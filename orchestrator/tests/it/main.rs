@@ -1,0 +1,12 @@
+//! `latlab` against real SSH servers on loopback, made and ended by the tests.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests end by panicking and tell why they skip"
+)]
+
+mod boards;
+mod links;
+mod runs;
+mod support;
