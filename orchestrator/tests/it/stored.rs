@@ -52,7 +52,7 @@ fn captures() -> Vec<Capture> {
         ("/sys/devices/system/cpu/isolated", "1\n"),
         ("/sys/devices/system/clocksource/clocksource0/current_clocksource", "timer1\n"),
         ("/proc/vmstat", "oom_kill 0\n"),
-        ("/dev/kmsg", "6,1,1000000,-;booted\n"),
+        ("@kernel_log", "<6>[    1.000000] booted\n"),
     ];
     files.map(|(path, text)| Capture { path: path.into(), text: Some(text.into()), error: None }).to_vec()
 }
