@@ -139,7 +139,8 @@ fn a_tool_that_is_missing_is_told_from_one_that_nobody_looked_for() {
 fn preemption_model_in_the_order_of_trust() {
     let version = "/proc/version";
     let config = "/boot/config-x";
-    let cases: &[(Option<Preemption>, &[(&str, &str)])] = &[
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let cases: &[(Option<Preemption>, Files)] = &[
         (Some(PreemptRt), &[("/sys/kernel/realtime", "1\n"), (version, "Linux version 4.19 #1 SMP PREEMPT")]),
         (Some(PreemptRt), &[(version, "Linux version 6.12 #1 SMP PREEMPT_RT Debian")]),
         (Some(PreemptRt), &[(config, "CONFIG_PREEMPT_RT_FULL=y\n")]),
