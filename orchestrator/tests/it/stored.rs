@@ -246,8 +246,38 @@ fn list_names_every_run() {
     }
     let output = latlab(results.path(), &["list", "--format", "json"]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(value[0]["runs"][0]["max"]["ns"], 117_500);
-    assert_eq!(value[0]["runs"][1]["validity"], serde_json::Value::Null);
+    assert_eq!(value["executions"][0]["runs"][0]["max"]["ns"], 117_500);
+    assert_eq!(value["executions"][0]["runs"][1]["validity"], serde_json::Value::Null);
+}
+
+/// Every field that is written stands in docs/json.md.
+#[test]
+fn fields_are_documented() {
+    fn names(value: &serde_json::Value, out: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                out.insert(name.clone());
+                names(value, out);
+            }),
+            serde_json::Value::Array(items) => items.iter().for_each(|item| names(item, out)),
+            _ => {}
+        }
+    }
+    let documented = include_str!("../../../docs/json.md");
+    let results = results();
+    let mut found = std::collections::BTreeSet::new();
+    for args in [
+        &["show", "--format", "json"][..],
+        &["list", "--format", "json"],
+        &["export", "default-board-1", "--as", "json"],
+    ] {
+        for line in text(&latlab(results.path(), args).stdout).lines() {
+            names(&serde_json::from_str(line).expect("JSON Lines"), &mut found);
+        }
+    }
+    assert!(found.len() > 60, "{found:?}");
+    let missing: Vec<_> = found.iter().filter(|name| !documented.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in docs/json.md: {missing:?}");
 }
 
 /// What people do with cyclictest's output.
