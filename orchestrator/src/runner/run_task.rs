@@ -71,6 +71,9 @@ impl<'a> RunTask<'a> {
 
     /// Until the run is over. Only the results store can stop it from here.
     pub(super) async fn drive(mut self) -> Result<RunEnd, StoreError> {
+        if self.machine.state() == State::Measuring {
+            self.show_stage(Stage::Measuring);
+        }
         let mut action = self.machine.step(Event::Begin, self.context.now_ns());
         loop {
             // A receiver without a sender: the signals' task is gone with the process.
@@ -235,11 +238,7 @@ impl<'a> RunTask<'a> {
                 self.show_stage(Stage::Measuring);
                 Ok(Event::Submitted)
             }
-            // The answer may be lost with the board measuring: look before it is done twice.
-            Err(error) if error.fault() == Fault::Link => {
-                self.machine = Machine::new(State::Searching, patience(self.cell, Some(&spec)));
-                Ok(self.silent(&error))
-            }
+            Err(error) if error.fault() == Fault::Link => Ok(self.silent(&error)),
             Err(error) => {
                 let event = self.failed(Step::Submit, &error)?;
                 self.judgement = Some(judge::refused(&self.dir, "probe", &[error.to_string()])?);
