@@ -1,6 +1,6 @@
 //! The probe as it goes to boards: static, small, the same bits from any checkout.
 
-use crate::{build, paths, shell};
+use crate::{build, paths, shell, toolchain};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +28,29 @@ impl Kind {
         }
     }
 
+    /// Prefix of GNU tools; none for this machine.
+    pub(crate) fn gnu_prefix(self) -> Option<&'static str> {
+        match self {
+            Self::Armv7 => Some("arm-linux-gnueabihf"),
+            Self::Aarch64 => Some("aarch64-linux-gnu"),
+            Self::X86_64 => None,
+        }
+    }
+
+    /// Its user-mode emulator; none for this machine.
+    pub(crate) fn emulator(self) -> Option<&'static str> {
+        match self {
+            Self::Armv7 => Some("qemu-arm-static"),
+            Self::Aarch64 => Some("qemu-aarch64-static"),
+            Self::X86_64 => None,
+        }
+    }
+
+    /// `CARGO_TARGET_<TRIPLE>`, without the setting.
+    pub(crate) fn cargo_variable(self) -> String {
+        format!("CARGO_TARGET_{}", self.triple().to_uppercase().replace('-', "_"))
+    }
+
     /// Largest probe that is accepted, in bytes. The C library's string functions for every x86 generation take their room.
     fn size_limit(self) -> u64 {
         match self {
@@ -53,25 +76,8 @@ fn place(kind: Kind) -> PathBuf {
 
 /// Builds, checks and places the probe of one kind.
 pub(crate) fn build(kind: Kind) -> Result<PathBuf> {
-    let triple = kind.triple();
-    println!("build: latprobe for {triple}");
-    let mut cargo = build::cargo();
-    cargo.args([
-        "build",
-        "--locked",
-        "--package",
-        "latprobe",
-        "--bin",
-        "latprobe",
-        "--profile",
-        "probe",
-        "--target",
-        triple,
-    ]);
-    let variable = triple.to_uppercase().replace('-', "_");
-    cargo.env(format!("CARGO_TARGET_{variable}_RUSTFLAGS"), rustflags()?);
-    shell::run(&mut cargo)?;
-    let built = build::target_directory().join(triple).join("probe/latprobe");
+    println!("build: latprobe for {}", kind.triple());
+    let built = compile(kind, paths::root(), &build::target_directory())?;
     check(kind, &built)?;
     let place = place(kind);
     paths::make(place.parent().context("a probe has a folder")?)?;
@@ -79,16 +85,25 @@ pub(crate) fn build(kind: Kind) -> Result<PathBuf> {
     Ok(place)
 }
 
+/// Compiles the probe of a checkout.
+pub(crate) fn compile(kind: Kind, checkout: &Path, target_directory: &Path) -> Result<PathBuf> {
+    let mut cargo = build::cargo();
+    cargo.current_dir(checkout).envs(toolchain::environment(kind)?);
+    cargo.env(format!("{}_RUSTFLAGS", kind.cargo_variable()), rustflags(checkout)?);
+    cargo.args(["build", "--locked", "--package", "latprobe", "--bin", "latprobe", "--profile", "probe"]);
+    cargo.args(["--target", kind.triple(), "--target-dir"]).arg(target_directory);
+    shell::run(&mut cargo)?;
+    Ok(target_directory.join(kind.triple()).join("probe/latprobe"))
+}
+
 /// Static, and without the paths of this machine.
-fn rustflags() -> Result<String> {
-    let home = std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    let home = home.context("neither CARGO_HOME nor HOME is set")?;
+fn rustflags(checkout: &Path) -> Result<String> {
+    let own = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = own.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     Ok(format!(
         "-C target-feature=+crt-static -C relocation-model=static --remap-path-prefix={}=/latlab --remap-path-prefix={}=/cargo",
-        paths::root().display(),
-        home.display()
+        checkout.display(),
+        home.context("neither CARGO_HOME nor HOME is set")?.display()
     ))
 }
 
@@ -106,7 +121,8 @@ fn check(kind: Kind, binary: &Path) -> Result<()> {
     if size > kind.size_limit() {
         bail!("{} has {size} bytes, more than {}", binary.display(), kind.size_limit());
     }
-    println!("build: {} ({} kB, static, {})", place(kind).display(), size / 1000, kind.machine());
+    let version = toolchain::starts(kind, binary)?;
+    println!("build: {} ({} kB, static, {}, `{version}`)", place(kind).display(), size / 1000, kind.machine());
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use crate::{paths, shell};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// Package lists older than this are fetched again before something new is downloaded.
@@ -83,6 +83,14 @@ impl Apt {
         Ok(Self { directory, options })
     }
 
+    /// One process at a time fetches with this state.
+    fn lock(&self) -> Result<std::fs::File> {
+        let path = self.directory.join("lock");
+        let file = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        Ok(file)
+    }
+
     fn apt(&self, tool: &str) -> Command {
         let mut command = Command::new(tool);
         for option in &self.options {
@@ -120,8 +128,9 @@ impl Apt {
             .with_context(|| format!("package {package} depends on nothing that begins with {prefix}"))
     }
 
-    /// Downloads packages and unpacks each below `into`; done once per set of packages.
-    pub(crate) fn unpack(&self, packages: &[&str], closure: Closure, into: &Path) -> Result<()> {
+    /// Downloads packages and unpacks each below `into`, once per set of packages.
+    pub(crate) fn unpack(&self, packages: &[&str], closure: Closure, excludes: &[&str], into: &Path) -> Result<()> {
+        let _alone = self.lock()?;
         let wanted = format!("{}\n", packages.join(" "));
         let stamp = into.join(".packages");
         if std::fs::read_to_string(&stamp).ok().as_deref() == Some(&wanted) {
@@ -132,7 +141,7 @@ impl Apt {
         paths::remove(&fresh)?;
         paths::make(&fresh)?;
         for deb in &debs {
-            shell::output(Command::new("dpkg-deb").arg("-x").arg(deb).arg(&fresh))?;
+            unpack_one(deb, excludes, &fresh)?;
         }
         paths::write(&fresh.join(".packages"), wanted)?;
         paths::remove(into)?;
@@ -144,7 +153,7 @@ impl Apt {
     }
 
     /// Downloads packages into the private cache; says what, how big, and where to.
-    pub(crate) fn download(&self, packages: &[&str], closure: Closure, purpose: &Path) -> Result<Vec<PathBuf>> {
+    fn download(&self, packages: &[&str], closure: Closure, purpose: &Path) -> Result<Vec<PathBuf>> {
         self.update()?;
         let verb: &[&str] = match closure {
             Closure::Named => &["download"],
@@ -178,6 +187,25 @@ impl Apt {
     }
 }
 
+/// Unpacks one package without the files that match `excludes`.
+fn unpack_one(deb: &Path, excludes: &[&str], into: &Path) -> Result<()> {
+    let mut archive = Command::new("dpkg-deb")
+        .arg("--fsys-tarfile")
+        .arg(deb)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start dpkg-deb")?;
+    let stream = archive.stdout.take().context("dpkg-deb has no output")?;
+    let mut tar = Command::new("tar");
+    tar.args(["-x", "--no-same-owner", "-C"]).arg(into);
+    tar.args(excludes.iter().map(|pattern| format!("--exclude={pattern}")));
+    shell::run(tar.stdin(stream))?;
+    if !archive.wait().context("dpkg-deb is gone")?.success() {
+        bail!("dpkg-deb cannot read {}", deb.display());
+    }
+    Ok(())
+}
+
 /// The Debian mirror the machine uses, or Debian's own.
 fn debian_mirror() -> Result<String> {
     let plain = shell::output(Command::new("apt-get").args([
@@ -201,6 +229,6 @@ fn debian_keyring() -> Result<PathBuf> {
         return Ok(own);
     }
     let fetched = paths::cache()?.join("debian-keyring");
-    Apt::machine()?.unpack(&["debian-archive-keyring"], Closure::Named, &fetched)?;
+    Apt::machine()?.unpack(&["debian-archive-keyring"], Closure::Named, &[], &fetched)?;
     Ok(fetched.join(KEYRING))
 }

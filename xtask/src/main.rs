@@ -6,11 +6,13 @@ mod ci;
 mod cross;
 mod demo;
 mod fetch;
+mod lab;
 mod paths;
 mod shell;
 mod sshd;
 mod test;
 mod tidy;
+mod toolchain;
 mod tools;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +37,9 @@ enum Command {
     /// The house rules alone: layers, file lengths, lists of files that documents keep.
     /// Static probes for boards, into target/probes/<triple>/latprobe.
     Cross(cross::Options),
+    /// Emulated boards.
+    #[command(subcommand)]
+    Lab(lab::Action),
     Tidy,
 }
 
@@ -44,6 +49,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::main(&options),
         Command::Ci => ci::main(),
         Command::Tidy => tidy::main(),
+        Command::Lab(action) => lab::main(&action),
         Command::Cross(options) => cross::main(&options),
     };
     match outcome {

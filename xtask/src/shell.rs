@@ -3,10 +3,17 @@
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Output, Stdio};
 
-/// The command as one would type it.
+/// The command as one would type it, without `-o OPTION` pairs: apt takes a page of them.
 pub(crate) fn text(command: &Command) -> String {
-    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
-    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    let mut words = vec![command.get_program().to_string_lossy()];
+    let mut arguments = command.get_args();
+    while let Some(word) = arguments.next() {
+        if word == "-o" {
+            arguments.next();
+        } else {
+            words.push(word.to_string_lossy());
+        }
+    }
     words.join(" ")
 }
 

@@ -20,9 +20,22 @@ pub(crate) const LOOPBACK: Set = Set {
         ("ssh", "openssh-client"),
         ("dropbear", "dropbear-bin"),
         ("dropbearkey", "dropbear-bin"),
+        ("dropbearconvert", "dropbear-bin"),
         ("hackbench", "rt-tests"),
         ("cyclictest", "rt-tests"),
         ("busybox", "busybox-static"),
+    ],
+};
+
+/// What emulated boards need.
+pub(crate) const EMULATOR: Set = Set {
+    name: "emulator",
+    programs: &[
+        ("qemu-system-arm", "qemu-system-arm"),
+        ("qemu-system-aarch64", "qemu-system-arm"),
+        ("qemu-system-x86_64", "qemu-system-x86"),
+        ("fdtput", "device-tree-compiler"),
+        ("mkfs.ext4", "e2fsprogs"),
     ],
 };
 
@@ -37,13 +50,19 @@ fn search_path() -> OsString {
     std::env::join_paths(folders).unwrap_or_default()
 }
 
-fn on_machine(program: &str) -> Option<PathBuf> {
+/// Where the machine itself has a program.
+pub(crate) fn on_machine(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&search_path()).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// Wrappers of the unpacked programs.
 fn wrappers() -> Result<PathBuf> {
     Ok(paths::cache()?.join("tools/bin"))
+}
+
+/// Where a set's packages are unpacked.
+pub(crate) fn prefix(set: &Set) -> Result<PathBuf> {
+    Ok(paths::cache()?.join("tools").join(set.name))
 }
 
 /// PATH for children: the unpacked programs come after the machine's own.
@@ -76,19 +95,18 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
     if on_machine("apt-get").is_none() || on_machine("dpkg-deb").is_none() {
         bail!("install {} first (this machine has no apt to fetch them with)", packages.join(" "));
     }
-    let prefix = paths::cache()?.join("tools").join(set.name);
+    let prefix = prefix(set)?;
     Apt::machine()?
-        .unpack(&packages, Closure::Missing, &prefix)
+        .unpack(&packages, Closure::Missing, &[], &prefix)
         .with_context(|| format!("cannot fetch; install by hand: apt-get install {}", packages.join(" ")))?;
     let libraries = libraries(&prefix)?;
-    paths::make(&wrappers()?)?;
     for (program, package) in missing {
         let file = ["usr/sbin", "usr/bin", "sbin", "bin"]
             .iter()
             .map(|folder| prefix.join(folder).join(program))
             .find(|file| file.is_file())
             .with_context(|| format!("package {package} holds no {program}"))?;
-        wrap(program, &file, &libraries)?;
+        wrap(&wrappers()?.join(program), &file, &libraries)?;
     }
     Ok(())
 }
@@ -100,13 +118,16 @@ fn libraries(prefix: &Path) -> Result<String> {
     Ok(folders.map(|folder| folder.display().to_string()).join(":"))
 }
 
-/// A script that runs an unpacked program with its own libraries.
-pub(crate) fn wrap(name: &str, file: &Path, libraries: &str) -> Result<()> {
+/// Writes a script that runs an unpacked program with its own libraries.
+pub(crate) fn wrap(wrapper: &Path, program: &Path, libraries: &str) -> Result<()> {
     let script = format!(
         "#!/bin/sh\nLD_LIBRARY_PATH='{libraries}'${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\nexport LD_LIBRARY_PATH\nexec '{}' \"$@\"\n",
-        file.display()
+        program.display()
     );
-    let wrapper = wrappers()?.join(name);
-    paths::write(&wrapper, script)?;
-    paths::set_mode(&wrapper, 0o755)
+    if std::fs::read_to_string(wrapper).is_ok_and(|old| old == script) {
+        return Ok(());
+    }
+    paths::make(wrapper.parent().context("a wrapper has a folder")?)?;
+    paths::write(wrapper, script)?;
+    paths::set_mode(wrapper, 0o755)
 }

@@ -5,6 +5,7 @@ pub mod campaign;
 pub mod diagnostic;
 pub mod document;
 pub mod facts;
+pub mod formats;
 pub mod judgement;
 pub mod latency;
 pub mod quantity;
@@ -18,3 +19,5 @@ pub mod schedule;
 #[cfg(test)]
 mod testing;
 pub mod units;
+
+#[cfg(test)]

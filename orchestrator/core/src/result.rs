@@ -411,6 +411,6 @@ fn worst(evidence: &Evidence) -> Vec<WorstSample> {
     worst
 }
 
-fn bin((from_ns, to_ns, count): (u64, u64, u64)) -> Bin {
+pub(crate) fn bin((from_ns, to_ns, count): (u64, u64, u64)) -> Bin {
     Bin { from_ns, to_ns: (to_ns < u64::MAX).then_some(to_ns), count }
 }

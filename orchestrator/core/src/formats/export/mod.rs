@@ -1,0 +1,42 @@
+//! A stored run in formats that other tools read.
+
+mod csv;
+mod cyclictest;
+mod json;
+
+use crate::latency::merge_segments;
+use crate::result::RunResult;
+use latprobe::histogram::DifferentBins;
+use latprobe::stream::{Folded, ThreadResult};
+
+pub use csv::csv;
+pub use cyclictest::cyclictest;
+pub use json::{EXPORT_FORMAT, Exported, ExportedThread, json};
+
+/// What is exported.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The run as shown.
+    pub result: &'a RunResult,
+    /// Its segments.
+    pub segments: &'a [Folded],
+}
+
+/// An exported run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Content of the file.
+    pub text: String,
+    /// What the format cannot carry, in plain words.
+    pub lost: Vec<String>,
+}
+
+impl Source<'_> {
+    /// All segments together, by thread, each with its row of the result.
+    fn threads(&self) -> Result<Vec<ThreadResult>, DifferentBins> {
+        merge_segments(self.segments)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! Formats of other tools.
+
+pub mod export;
