@@ -21,3 +21,5 @@ mod testing;
 pub mod units;
 
 #[cfg(test)]
+
+#[cfg(test)]

@@ -76,6 +76,9 @@ pub fn isolated_text(result: &RunResult) -> &str {
     }
 }
 
+/// Columns of a report, on every terminal and in every file: two reports can be compared line by line.
+pub const WIDTH: usize = 80;
+
 /// A table without lines, columns two blanks apart.
 pub(crate) fn plain_table(width: usize) -> Table {
     let mut table = Table::new();
@@ -88,6 +91,15 @@ pub(crate) fn plain_table(width: usize) -> Table {
 pub(crate) fn table_text(table: &Table) -> String {
     let lines = table.lines().map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned() + "\n");
     lines.collect()
+}
+
+/// Columns of numbers.
+pub(crate) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
 }
 
 fn heading(result: &RunResult, out: &mut String) {
@@ -176,7 +188,7 @@ fn figures(result: &RunResult, width: usize) -> String {
         row.extend(quantile_texts(quantiles));
         table.add_row(row);
     }
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    align_right(&mut table, 1..9);
     table_text(&table)
 }
 

@@ -1,4 +1,4 @@
-//! `latlab` against real SSH servers on loopback, made and ended by the tests.
+//! `latlab` as its users meet it; against real SSH servers on loopback, made and ended by the tests.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,4 +9,5 @@
 mod boards;
 mod links;
 mod runs;
+mod stored;
 mod support;
