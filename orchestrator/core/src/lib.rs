@@ -12,14 +12,9 @@ pub mod quantity;
 pub mod resolve;
 pub mod result;
 pub mod run_state;
-pub mod target;
-pub mod verdict;
-
 pub mod schedule;
+pub mod target;
 #[cfg(test)]
 mod testing;
 pub mod units;
-
-#[cfg(test)]
-
-#[cfg(test)]
+pub mod verdict;
