@@ -100,6 +100,7 @@ const FILES: &[&str] = &[
     "/sys/kernel/debug/sched/fair_server/cpu*/period",
     "/sys/kernel/debug/sched_features",
     "/sys/kernel/debug/sched/features",
+    "/sys/kernel/debug/sched/preempt",
     "/sys/kernel/debug/kmemleak",
     "/sys/kernel/tracing/current_tracer",
     "/sys/kernel/tracing/tracing_on",
