@@ -148,8 +148,14 @@ fn looks_like_path(name: &str) -> bool {
 fn by_content(found: &Found) -> Kind {
     const OF_TARGETS: [&str; 8] = ["ssh", "transport", "arch", "cpu_count", "work_dirs", "kernel", "power", "emulated"];
     const OF_CAMPAIGNS: [&str; 8] = ["targets", "duration", "cycles", "interval", "measure", "loads", "cell", "matrix"];
-    let Ok(parsed) = document::parse(&found.name, &found.text) else { return Kind::Campaign };
-    let count = |keys: &[&str]| keys.iter().filter(|key| parsed.root.get(key).is_some()).count();
+    // By text and not by parsing: a file with errors has a kind, too.
+    let begins = |key: &str| {
+        found.text.lines().any(|line| {
+            let after = line.trim_start_matches([' ', '\t', '[']).strip_prefix(key);
+            after.is_some_and(|rest| rest.starts_with([' ', '\t', '=', '.', ']']))
+        })
+    };
+    let count = |keys: &[&str]| keys.iter().filter(|key| begins(key)).count();
     if count(&OF_TARGETS) > count(&OF_CAMPAIGNS) { Kind::Target } else { Kind::Campaign }
 }
 

@@ -83,7 +83,7 @@ fn show(checked: &Checked, found: &Diagnostics) {
 fn check(library: &Library, asked: &str) -> (Checked, Diagnostics) {
     let mut checked =
         Checked { file: asked.to_owned(), kind: None, name: None, cells: None, ok: false, diagnostics: Vec::new() };
-    let found = match library.find_either(asked, &on_command_line("FILE", asked)) {
+    let found = match library.find_either(asked, &on_command_line("command line", asked)) {
         Err(found) => found,
         Ok((kind, file)) => {
             checked.kind = Some(kind);

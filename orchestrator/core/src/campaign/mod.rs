@@ -4,7 +4,9 @@
 //! They are laid over each other as parsed tables, and every cell is then read by one function, so that an error points at
 //! the entry that caused it, whichever layer it stands in.
 
+mod combinations;
 mod fit;
+mod gate;
 mod head;
 mod layers;
 mod loads;

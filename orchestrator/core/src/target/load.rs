@@ -4,7 +4,7 @@ use super::ssh;
 use super::{Arch, BootMethod, Kernel, Target, Transport};
 use crate::campaign::preemption;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::document::reader::{Parsed, Problem, Reader, Sink};
+use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
 use crate::document::values::{NAME_RULE, argv, boolean, integer, list, name, non_empty, one_of, words};
 use crate::document::{self, Node, Table, Value};
 use std::collections::BTreeMap;
@@ -46,6 +46,14 @@ const BOOT_METHODS: &[(&str, BootMethod)] = &[
     ("command", BootMethod::Command),
 ];
 
+/// Where keys belong that stand in the wrong table.
+const HOMES: Homes = &[
+    ("", &["name", "description", "arch", "cpu_count", "transport", "work_dirs", "emulated"]),
+    ("ssh", &["destination", "port", "identity", "host_keys", "connect_timeout"]),
+    ("boot", &["method"]),
+    ("power", &["cycle"]),
+];
+
 /// A boot method's name in files.
 pub(crate) fn boot_method_name(method: BootMethod) -> &'static str {
     BOOT_METHODS.iter().find(|(_, value)| *value == method).map_or("as-booted", |(name, _)| name)
@@ -73,7 +81,7 @@ pub fn load(file_name: &str, text: &str) -> Result<Loaded, Diagnostics> {
 
 /// `None` only together with an error.
 fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
-    let mut root = Reader::new(table, at, sink);
+    let mut root = Reader::new(table, at, sink).with_homes(HOMES);
     if !root.has("name") {
         root.missing(
             "name",
