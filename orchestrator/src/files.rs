@@ -76,6 +76,7 @@ impl Library {
 
     /// Finds and reads a file. `asked` is where its name stands, for the error.
     pub fn find(&self, kind: Kind, name: &str, asked: &Span) -> Result<Found, Diagnostics> {
+        let asked = &Span::new(&asked.source.as_file_name(), asked.range.clone());
         let path = Path::new(name);
         if path.is_file() || looks_like_path(name) {
             return read(path, asked);
@@ -93,6 +94,7 @@ impl Library {
 
     /// Finds a file of either kind: a path is told by its folder, else by its content; of a name, the campaign comes first.
     pub fn find_either(&self, name: &str, asked: &Span) -> Result<(Kind, Found), Diagnostics> {
+        let asked = &Span::new(&asked.source.as_file_name(), asked.range.clone());
         let path = Path::new(name);
         if path.is_file() || looks_like_path(name) {
             let found = read(path, asked)?;

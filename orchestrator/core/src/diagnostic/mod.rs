@@ -28,18 +28,26 @@ pub struct Source {
 }
 
 /// Where a [`Source`] came from: decides between "input file" and "usage" as the fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
-    /// A file.
-    File,
     /// An option of the command line.
     CommandLine,
+    /// A name on the command line of a file that is wrong or missing.
+    FileName,
+    /// A file.
+    File,
 }
 
 impl Source {
     /// A file's text.
     pub fn file(name: &str, text: &str) -> Arc<Self> {
         Arc::new(Self { name: name.to_owned(), text: text.to_owned(), origin: Origin::File })
+    }
+
+    /// The same text where it names a file that is wrong or missing: then the file is at fault, not the option.
+    pub fn as_file_name(&self) -> Arc<Self> {
+        let origin = if self.origin == Origin::CommandLine { Origin::FileName } else { self.origin };
+        Arc::new(Self { name: self.name.clone(), text: self.text.clone(), origin })
     }
 
     /// An option's argument.
@@ -202,7 +210,7 @@ impl Diagnostics {
     pub fn sort(&mut self) {
         self.list.sort_by_key(|d| {
             let span = &d.primary.span;
-            (span.source.origin == Origin::File, span.source.name.clone(), span.range.start)
+            (span.source.origin, span.source.name.clone(), span.range.start)
         });
     }
 
