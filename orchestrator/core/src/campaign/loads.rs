@@ -38,6 +38,12 @@ pub(super) fn read(root: &mut Reader<'_>, extent: Extent) -> Vec<Load> {
 }
 
 fn unknown_load(node: &Node, name: &str, names: &[&str]) -> Diagnostic {
+    if name.contains(',') {
+        let each = name.split(',').map(|name| format!("\"{}\"", name.trim())).collect::<Vec<_>>().join(", ");
+        return Diagnostic::error(node.span.clone(), format!("unknown load `{name}`"))
+            .label("several names are a list")
+            .help(format!("write [{each}]"));
+    }
     if names.is_empty() {
         return Diagnostic::error(node.span.clone(), format!("unknown load `{name}`"))
             .label("no load is defined")

@@ -31,6 +31,8 @@ use std::collections::HashMap;
 
 /// Most cells of a campaign.
 pub const MOST_CELLS: usize = 10_000;
+/// Every cell holds its own copy of the file's values: most bytes of all copies.
+const MOST_COPIED: usize = 256 << 20;
 
 /// What the command line changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,7 +94,7 @@ pub fn load(file_name: &str, text: &str, overrides: &Overrides) -> Result<Loaded
     }
     let head = head::read(&file, whole.clone(), &overrides.targets, &sink);
     let layers = layers::read(&file, &for_cells, whole.clone(), &sink);
-    let drafts = layers.drafts(&for_cells, &sink);
+    let drafts = if sink.is_full() { Vec::new() } else { layers.drafts(&for_cells, &sink) };
     let mut resolved = resolve(drafts, &sink);
     if let (Some(head), false) = (head, sink.has_errors()) {
         let defined = layers.load_names();

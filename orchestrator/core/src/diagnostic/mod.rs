@@ -10,14 +10,17 @@ pub use suggest::nearest;
 
 use serde::Serialize;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most diagnostics that are shown of one load; garbage has hundreds of thousands.
+/// Most diagnostics that are shown of one load.
 const MOST_SHOWN: usize = 40;
+/// Most diagnostics that are kept of one load: a large garbage file could give hundreds of thousands.
+const MOST_KEPT: usize = 400;
 
 /// A text that spans point into.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Source {
     /// File name as the user gave it, or the option (`--set`).
     pub name: String,
@@ -36,6 +39,13 @@ pub enum Origin {
     FileName,
     /// A file.
     File,
+}
+
+/// By name only: a text of a megabyte is not to be hashed for each of its spans.
+impl Hash for Source {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
 }
 
 impl Source {
@@ -173,9 +183,9 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Adds one, unless the same was already said.
+    /// Adds one, unless the same was already said or there are enough.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.seen.insert(diagnostic.clone()) {
+        if !self.is_full() && self.seen.insert(diagnostic.clone()) {
             self.list.push(diagnostic);
         }
     }
@@ -188,6 +198,11 @@ impl Diagnostics {
     /// How many.
     pub fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// So many that no more are kept.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= MOST_KEPT
     }
 
     /// None at all.
@@ -208,17 +223,19 @@ impl Diagnostics {
 
     /// In the order of the text: what stands first is shown first; the command line before files.
     pub fn sort(&mut self) {
-        self.list.sort_by_key(|d| {
+        let place = |d: &Diagnostic| {
             let span = &d.primary.span;
             (span.source.origin, span.source.name.clone(), span.range.start)
-        });
+        };
+        self.list.sort_by_cached_key(place);
     }
 
     /// For people: each with file, line, column, the offending text and the remedy.
     pub fn render(&self, style: Style) -> String {
         let mut shown: Vec<String> = self.list.iter().take(MOST_SHOWN).map(|d| render::render(d, style)).collect();
         if let Some(more) = self.list.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
-            shown.push(format!("... and {more} more"));
+            let or_more = if self.is_full() { " or more" } else { "" };
+            shown.push(format!("... and {more}{or_more} others"));
         }
         shown.join("\n\n")
     }

@@ -42,6 +42,11 @@ impl Sink {
         self.0.borrow().has_errors()
     }
 
+    /// See [`Diagnostics::is_full`].
+    pub fn is_full(&self) -> bool {
+        self.0.borrow().is_full()
+    }
+
     /// Everything collected.
     pub fn into_inner(self) -> Diagnostics {
         self.0.into_inner()
@@ -171,6 +176,9 @@ impl<'a> Reader<'a> {
     /// Reports every key that nobody asked for.
     pub fn finish(self) {
         for entry in self.table.entries() {
+            if self.sink.is_full() {
+                return;
+            }
             if !self.known.contains(&entry.key.as_str()) {
                 let diagnostic = unknown(&entry.key_span, "key", &entry.key, &self.path, &self.known);
                 let home = self.homes.iter().find(|(_, keys)| keys.contains(&entry.key.as_str()));
