@@ -19,7 +19,7 @@ mod tests;
 
 pub(crate) use fit::thread_count;
 pub use fit::{Misfit, MisfitKind, fit};
-pub(crate) use settings::{description, preemption};
+pub(crate) use settings::description;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::document::reader::Sink;

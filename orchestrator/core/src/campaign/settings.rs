@@ -233,11 +233,6 @@ const PREEMPTIONS: &[(&str, Preemption)] = &[
     ("none", Preemption::None),
 ];
 
-/// Parser of a preemption model, for target files too.
-pub(crate) fn preemption(node: &Node) -> Parsed<Preemption> {
-    one_of(PREEMPTIONS)(node)
-}
-
 fn cpus(table: &mut Reader<'_>, set: &mut Measure) {
     let threads = table.entry("threads");
     assign(&mut set.cpus, table.field("cpus", measured_cpus));
@@ -318,7 +313,7 @@ fn conditions(root: &mut Reader<'_>, section: &'static str) -> Conditions {
         transparent_hugepage: table
             .field("transparent_hugepage", one_of(&[("never", "never"), ("madvise", "madvise"), ("always", "always")]))
             .map(str::to_owned),
-        preemption: table.field("preemption", preemption),
+        preemption: table.field("preemption", one_of(PREEMPTIONS)),
         clocksource: table.field("clocksource", name),
     };
     table.finish();

@@ -2,7 +2,7 @@
 
 use super::ssh;
 use super::{Arch, BootMethod, Kernel, Target, Transport};
-use crate::campaign::preemption;
+use crate::campaign::model::Preemption;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
 use crate::document::values::{NAME_RULE, argv, boolean, integer, list, name, non_empty, one_of, words};
@@ -78,6 +78,16 @@ pub fn load(file_name: &str, text: &str) -> Result<Loaded, Diagnostics> {
         _ => Err(found),
     }
 }
+
+/// The preemption model of a kernel variant; `None`: any but PREEMPT_RT.
+const PREEMPTIONS: &[(&str, Option<Preemption>)] = &[
+    ("preempt-rt", Some(Preemption::PreemptRt)),
+    ("preempt", Some(Preemption::Preempt)),
+    ("voluntary", Some(Preemption::Voluntary)),
+    ("lazy", Some(Preemption::Lazy)),
+    ("none", Some(Preemption::None)),
+    ("not-preempt-rt", None),
+];
 
 /// `None` only together with an error.
 fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
@@ -172,14 +182,25 @@ fn kernels(root: &mut Reader<'_>) -> BTreeMap<String, Kernel> {
             root.sink().push(Diagnostic::error(entry.key_span.clone(), message).help(NAME_RULE));
         }
         let Some(mut table) = Reader::of_node(&entry.node, &path, root.sink()) else { continue };
+        let any_kernel =
+            matches!(&entry.node.value, Value::Table(table) if table.entries().iter().all(|e| e.key == "label"));
+        let preemption = table.field("preemption", one_of(PREEMPTIONS));
         let kernel = Kernel {
             label: table.field("label", non_empty),
             append: table.field("append", words).unwrap_or_default(),
             release: table.field("release", non_empty),
-            preemption: table.field("preemption", preemption),
+            preemption: preemption.flatten(),
+            not_preempt_rt: preemption == Some(None),
             cobalt: table.field("cobalt", boolean).unwrap_or(false),
         };
         table.finish();
+        if any_kernel {
+            root.sink().push(
+                Diagnostic::warning(entry.key_span.clone(), format!("nothing tells the variant `{}` from another kernel", entry.key))
+                    .label("every kernel is taken for it")
+                    .help("say what it must be: `release = \"*-rt*\"`, `preemption = \"preempt-rt\"` or `preemption = \"not-preempt-rt\"`"),
+            );
+        }
         kernels.insert(entry.key.clone(), kernel);
     }
     kernels
