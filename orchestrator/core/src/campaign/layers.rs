@@ -1,16 +1,14 @@
 //! The layers of a campaign file: what stands at its top, `[[cell]]` and `[matrix]`.
 
+use super::names::{file_name, value_text};
 use super::set::Assignment;
-use super::settings::{self, CAMPAIGN_KEYS, Extent, drops, value_text};
+use super::settings::{self, CAMPAIGN_KEYS, Extent, drops};
 use super::{MOST_CELLS, MOST_COPIED};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::reader::{Reader, Sink};
 use crate::document::values::name;
 use crate::document::{Node, Table, Value, nest};
 use std::collections::BTreeMap;
-
-/// Longest cell name, in bytes: it becomes part of a directory name.
-const LONGEST_NAME: usize = 120;
 
 /// A `[[cell]]`.
 #[derive(Debug, Clone)]
@@ -269,13 +267,4 @@ impl Layers {
         let same = self.axes.iter().filter(|other| other.last_key() == axis.last_key()).count();
         if same > 1 { axis.key() } else { axis.last_key().to_owned() }
     }
-}
-
-/// A cell's name, fit for a file name.
-fn file_name(name: &str) -> String {
-    if name.is_empty() {
-        return "default".to_owned();
-    }
-    let fit = |c: char| if c.is_ascii_alphanumeric() || "._-+=,@".contains(c) { c } else { '_' };
-    name.chars().map(fit).take(LONGEST_NAME).collect()
 }

@@ -11,6 +11,7 @@ mod head;
 mod layers;
 mod loads;
 pub mod model;
+mod names;
 mod only;
 mod set;
 mod settings;

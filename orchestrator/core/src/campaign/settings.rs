@@ -1,13 +1,13 @@
 //! One cell's table → [`Settings`]: every key of a campaign that a cell, an axis or `--set` may change.
 
-use super::loads::{self, IDLE};
+use super::loads;
 use super::model::{
     Boot, Collect, CollectMode, Conditions, Console, Cpus, Instrument, Measure, Preemption, RtRuntime, Settings,
 };
 use super::{combinations, gate};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
-use crate::document::values::{boolean, cpu_list, duration, integer, list, name, non_empty, one_of, text, words};
+use crate::document::values::{boolean, cpu_list, duration, integer, list, name, one_of, text, words};
 use crate::document::{Entry, Node, Table, Value};
 use crate::units::{DAY, HOUR, MINUTE, MS, SECOND, US, YEAR};
 use latprobe::cpulist::CpuList;
@@ -358,30 +358,10 @@ pub(super) fn cpus_of(text: &str) -> CpuList {
     CpuList::parse(text).unwrap_or_default()
 }
 
-/// How a value is shown in cell names and matched by `--only`.
-pub(super) fn value_text(key: &str, node: &Node) -> String {
-    match &node.value {
-        Value::String(text) if text.is_empty() => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.is_empty() && key == "load" => IDLE.to_owned(),
-        Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(items) => items.iter().map(|item| value_text("", item)).collect::<Vec<_>>().join("+"),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Boolean(value) => value.to_string(),
-        Value::Table(table) => {
-            let parts = table.entries().iter().map(|entry| format!("{}={}", entry.key, value_text("", &entry.node)));
-            parts.collect::<Vec<_>>().join("+")
-        }
-        Value::Datetime | Value::Damaged => node.span.text().to_owned(),
-    }
-}
-
-/// Text that is not empty, or free text.
+/// Free text, which may have several lines.
 pub(crate) fn description(node: &Node) -> Parsed<String> {
     match &node.value {
-        // A description may have several lines.
-        Value::String(text) => Ok(text.clone()),
-        _ => text(node).and_then(|_| non_empty(node)),
+        Value::String(description) => Ok(description.clone()),
+        _ => text(node),
     }
 }

@@ -40,10 +40,14 @@ pub fn non_empty(node: &Node) -> Parsed<String> {
 /// A name that becomes part of file names.
 pub fn name(node: &Node) -> Parsed<String> {
     let text = text(node)?;
-    let fits = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+    if is_name(&text) { Ok(text) } else { refuse("`{}` is no usable name", "", NAME_RULE) }
+}
+
+/// Whether a text can be a name, see [`NAME_RULE`].
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
-        && text.len() <= 64;
-    if fits { Ok(text) } else { refuse("`{}` is no usable name", "", NAME_RULE) }
+        && text.len() <= 64
 }
 
 /// What a name may be.

@@ -5,7 +5,7 @@ use super::{Arch, BootMethod, Kernel, Target, Transport};
 use crate::campaign::model::Preemption;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
-use crate::document::values::{NAME_RULE, argv, boolean, integer, list, name, non_empty, one_of, words};
+use crate::document::values::{NAME_RULE, argv, boolean, integer, is_name, list, name, non_empty, one_of, words};
 use crate::document::{self, Node, Table, Value};
 use std::collections::BTreeMap;
 
@@ -173,11 +173,7 @@ fn kernels(root: &mut Reader<'_>) -> BTreeMap<String, Kernel> {
     let mut kernels = BTreeMap::new();
     for entry in root.named("kernel") {
         let path = format!("kernel.{}", entry.key);
-        let usable = !entry.key.is_empty()
-            && entry.key.len() <= 64
-            && entry.key.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && entry.key.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-        if !usable {
+        if !is_name(&entry.key) {
             let message = format!("`{}` is no usable name of a kernel variant", entry.key);
             root.sink().push(Diagnostic::error(entry.key_span.clone(), message).help(NAME_RULE));
         }
