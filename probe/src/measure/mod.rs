@@ -14,7 +14,7 @@ pub(crate) use process::{Report, serve};
 pub(crate) use region::{Ending, PhaseCounts, Region, Schedule, Slot};
 pub(crate) use selftest::selftest;
 
-use crate::rt::memory::{Usage, thread_usage};
+use crate::rt::memory::Usage;
 use latprobe::{histogram::tail_index, stream::Block};
 use worst::Worst;
 
@@ -24,6 +24,8 @@ pub(crate) trait Clock {
     fn now_ns(&self) -> u64;
     /// Waits until `due_ns`; `last_ns` is the clock read before. How many periods the timer itself counted (≥ 1).
     fn wait(&mut self, due_ns: u64, last_ns: u64) -> u64;
+    /// Faults and context switches of the calling thread so far.
+    fn usage(&self) -> Usage;
 }
 
 /// How the next due time follows from this one.
@@ -97,7 +99,7 @@ impl<'a> Sampler<'a> {
     pub(crate) fn run(&mut self, clock: &mut impl Clock, schedule: Schedule) {
         let first_due_ns = self.due_ns;
         self.now_ns = clock.now_ns();
-        (self.usage, self.sleepless_since_ns) = (thread_usage(), self.now_ns);
+        (self.usage, self.sleepless_since_ns) = (clock.usage(), self.now_ns);
         let warm_up = self.slot.warm_up.map(|counts| Phase::new(counts, schedule.from_ns));
         let ending = warm_up.map_or(Ending::Reached, |mut phase| self.sample(clock, &mut phase, u64::MAX));
         let mut phase = Phase::new(self.slot.measuring, schedule.until_ns);
@@ -125,7 +127,7 @@ impl<'a> Sampler<'a> {
             self.step(phase, expirations);
             if self.now_ns >= block_end_ns {
                 block_end_ns = self.now_ns - (self.now_ns - block_end_ns) % self.block_ns + self.block_ns;
-                self.close_block(phase);
+                self.close_block(phase, clock.usage());
                 if self.is_sleepless() {
                     break Ending::Sleepless;
                 }
@@ -134,7 +136,7 @@ impl<'a> Sampler<'a> {
                 break Ending::Stopped;
             }
         };
-        self.close_block(phase);
+        self.close_block(phase, clock.usage());
         ending
     }
 
@@ -189,8 +191,7 @@ impl<'a> Sampler<'a> {
 
     /// Hands the block over with the faults and switches in it: one system call a block, cheaper and
     /// quieter than letting another process read `/proc`, which takes locks of this thread.
-    fn close_block(&mut self, phase: &Phase<'_>) {
-        let usage = thread_usage();
+    fn close_block(&mut self, phase: &Phase<'_>, usage: Usage) {
         let switches = usage.voluntary_switches.wrapping_sub(self.usage.voluntary_switches);
         if switches > 0 {
             (self.sleepless_cycles, self.sleepless_since_ns) = (0, self.now_ns);

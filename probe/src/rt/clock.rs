@@ -5,7 +5,10 @@
 //! 64-bit calls. So each call is tried with structs of our own and believed
 //! only when its answer makes sense.
 
-use super::{checked, checked_int};
+use super::{
+    checked, checked_int,
+    memory::{Usage, thread_usage},
+};
 use crate::measure::Clock;
 use std::{
     io,
@@ -283,6 +286,10 @@ impl Clock for Monotonic {
             }
         }
         1
+    }
+
+    fn usage(&self) -> Usage {
+        thread_usage()
     }
 }
 

@@ -5,36 +5,36 @@ use latprobe::stream::{ThreadDelta, ThreadTotals};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Reads the shared region as differences.
-pub(super) struct Deltas {
+pub(crate) struct Deltas {
     threads: Vec<(Slot<'static>, PhaseReader, Option<PhaseReader>)>,
 }
 
 impl Deltas {
-    pub(super) fn new(region: Region) -> Self {
+    pub(crate) fn new(region: Region) -> Self {
         let reader = |slot: Slot<'static>| (slot, PhaseReader::new(slot.measuring), slot.warm_up.map(PhaseReader::new));
         Self { threads: region.slots().map(reader).collect() }
     }
 
     /// New counts of the warm-up, by thread.
-    pub(super) fn warm_up(&mut self) -> Vec<ThreadDelta> {
+    pub(crate) fn warm_up(&mut self) -> Vec<ThreadDelta> {
         let readers = self.threads.iter_mut().enumerate();
         readers.filter_map(|(i, (slot, _, reader))| reader.as_mut()?.take(i, slot.warm_up?)).collect()
     }
 
     /// New counts of the measuring phase, by thread.
-    pub(super) fn measuring(&mut self) -> Vec<ThreadDelta> {
+    pub(crate) fn measuring(&mut self) -> Vec<ThreadDelta> {
         let readers = self.threads.iter_mut().enumerate();
         readers.filter_map(|(i, (slot, reader, _))| reader.take(i, slot.measuring)).collect()
     }
 
     /// Blocks lost so far because they were not taken in time.
-    pub(super) fn lost_blocks(&self) -> u64 {
+    pub(crate) fn lost_blocks(&self) -> u64 {
         let lost = |counts: PhaseCounts<'_>| u64::from(counts.lost_blocks());
         self.threads.iter().map(|(slot, ..)| lost(slot.measuring) + slot.warm_up.map_or(0, lost)).sum()
     }
 
     /// The threads' own totals; of one that was killed, what was read of it.
-    pub(super) fn totals(&self) -> Vec<ThreadTotals> {
+    pub(crate) fn totals(&self) -> Vec<ThreadTotals> {
         let totals = |(slot, reader, _): &(Slot<'static>, PhaseReader, _)| {
             let [cycles, missed, negative] = slot.finished().map_or(reader.totals, |(_, totals, _)| totals);
             ThreadTotals { cycles, missed, negative }

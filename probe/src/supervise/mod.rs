@@ -16,6 +16,8 @@ mod stop;
 mod sweep;
 mod watch;
 
+#[cfg(test)]
+pub(crate) use deltas::Deltas;
 pub(crate) use dir::boot_id;
 pub(crate) use follow::follow;
 pub(crate) use launch::{run, supervise};

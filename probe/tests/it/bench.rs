@@ -23,6 +23,7 @@ pub(crate) const SETTING: &str = "/proc/sys/vm/stat_interval";
 static TURN: Mutex<()> = Mutex::new(());
 
 /// `None` where the machine does not let a real run be made; the reason is printed.
+#[expect(clippy::print_stdout, reason = "a skipped test says why")]
 pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
     let guard = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let root = std::fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0);
@@ -137,7 +138,7 @@ impl Bench {
     pub(crate) fn process(&self, name: &str) -> i32 {
         let is_it =
             |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name);
-        self.processes().into_iter().find(is_it).unwrap_or_else(|| panic!("no process {name}"))
+        self.processes().into_iter().find(is_it).expect(name)
     }
 }
 
