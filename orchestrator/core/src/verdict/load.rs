@@ -71,24 +71,28 @@ pub(super) fn duty(run: &Run) -> (Outcome, String) {
 
 /// Loads that could not be started, or ended with an error.
 pub(super) fn failures(run: &Run) -> (Outcome, String) {
-    if let Some(event) = run.events(EventKind::LoadMissing).next() {
-        return (Invalidates, format!("load `{}` could not be started: {}", event.subject, event.detail));
-    }
     let rows = load_rows(run.evidence);
-    let Some(row) = rows.iter().find(|row| row.sum.failures > 0) else {
-        let starts: u64 = rows.iter().map(|row| u64::from(row.sum.starts)).sum();
-        return (
-            Ok,
-            if rows.is_empty() {
-                "no load asked for".to_owned()
-            } else {
-                format!("no load failed, {} restarts", count(starts))
-            },
-        );
+    if rows.is_empty() {
+        return (Ok, "no load asked for".to_owned());
+    }
+    let told = |name: &str| {
+        let of = |kind| run.events(kind).find(|event| event.subject == name);
+        of(EventKind::LoadMissing)
+            .or_else(|| of(EventKind::LoadFailed))
+            .map_or(String::new(), |e| format!(": {}", e.detail))
     };
-    let first = run.events(EventKind::LoadFailed).find(|event| event.subject == row.name);
-    let why = first.map_or(String::new(), |event| format!(", first: {}", event.detail));
-    (Degrades, format!("load `{}` ended with an error {} times{why}", row.name, row.sum.failures))
+    // Loads start before the warm-up: the event tells of it, the counts are those of the measuring phase.
+    let started = |name: &str| run.events(EventKind::LoadStarted).any(|event| event.subject == name);
+    let missing = |name: &str| run.events(EventKind::LoadMissing).any(|event| event.subject == name);
+    if let Some(row) = rows.iter().find(|row| missing(&row.name) && !started(&row.name)) {
+        return (Invalidates, format!("load `{}` could not be started{}", row.name, told(&row.name)));
+    }
+    if let Some(row) = rows.iter().find(|row| row.sum.failures > 0) {
+        let times = row.sum.failures;
+        return (Degrades, format!("load `{}` failed {times} times, first{}", row.name, told(&row.name)));
+    }
+    let starts: u64 = rows.iter().map(|row| u64::from(row.sum.starts)).sum();
+    (Ok, format!("no load failed, {} restarts", count(starts)))
 }
 
 /// The out-of-memory killer changes the load, and stalls the board while it works.

@@ -90,6 +90,8 @@ const RULES: &[Rule] = &[
     ("boot", board::boot),
     ("policy", setup::policy),
     ("placement", setup::placement),
+    ("supervisor", setup::supervisor),
+    ("idle-states", setup::idle_states),
     ("memory-locked", setup::memory_locked),
     ("page-faults", setup::page_faults),
     ("clock", setup::clock),

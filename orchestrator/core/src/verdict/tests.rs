@@ -12,7 +12,7 @@ fn finding<'a>(judgement: &'a Judgement, rule: &str) -> &'a Finding {
 fn a_run_that_went_well_is_valid_by_every_rule() {
     let judgement = good().judge();
     let troubled: Vec<_> = judgement.findings.iter().filter(|f| f.outcome != Outcome::Ok).collect();
-    // The stub board has no frequency counters and the throttle is a fact.
+    // It has governors, but nobody saw a frequency.
     assert_eq!(troubled.iter().map(|f| f.rule.as_str()).collect::<Vec<_>>(), ["frequency"], "{troubled:?}");
     assert_eq!((judgement.validity, judgement.verdict), (Validity::Valid, Verdict::NotJudged));
 }
@@ -116,6 +116,17 @@ fn every_rule_notices() {
         ("load-duty", Invalidates, "0.0 %", |s| s.segments[0].loads.clear()),
         ("load-failures", Invalidates, "could not be started: ENOENT", |s| {
             s.segments[0].events.push(event(EventKind::LoadMissing, "dd", "ENOENT"));
+        }),
+        ("load-failures", Degrades, "failed 1 times, first: EAGAIN", |s| {
+            s.segments[0].loads[0].failures = 1;
+            s.segments[0].events.push(event(EventKind::LoadStarted, "dd", "dd if=/dev/zero"));
+            s.segments[0].events.push(event(EventKind::LoadMissing, "dd", "EAGAIN"));
+        }),
+        ("supervisor", Degrades, "could run on measured CPU 1", |s| {
+            s.segments[0].instrument.as_mut().unwrap().supervisor_cpus = "0-1".into();
+        }),
+        ("idle-states", Degrades, "could not be held off: refused: EACCES", |s| {
+            s.segments[0].instrument.as_mut().unwrap().cpu_dma_latency = "refused: EACCES".into();
         }),
         ("load-failures", Degrades, "2 times, first: exit status 1", |s| {
             s.segments[0].loads[0].failures = 2;
