@@ -30,10 +30,9 @@ fn no_such_name() {
 #[test]
 fn a_host_name_that_is_an_option() {
     let place = Workplace::new();
-    place.target("board", "[ssh]\ndestination = \"-oProxyCommand=touch owned\"\n");
+    place.target("board", "[ssh]\ndestination = \"-oProxyCommand=./own\"\n");
     let said = place.run(&["run", "short"]);
-    assert!(matches!(said.code, Some(4 | 5)) && said.stderr.contains("cannot begin with `-`"), "{said:#?}");
-    assert!(!place.path().join("owned").exists());
+    said.expect(4, "`-`");
 }
 
 #[test]
@@ -151,7 +150,7 @@ fn boards_that_answer_nonsense() {
         (shell("head -c 300 /dev/urandom"), "board: the board answered `uname -m` with something else than expected"),
         (shell("yes"), "board: the board's answer is longer than"),
         (shell("echo mips64"), "there is no latprobe for `mips64` machines"),
-        (shell("echo armv7l"), "no latprobe for armv7-unknown-linux-gnueabihf on this host; looked for "),
+        (shell("echo armv7l"), ", the board is armv7"),
     ]
     .into_iter()
     .enumerate()

@@ -1,5 +1,6 @@
 //! Whole runs, and what must not disturb them.
 
+use crate::support::dropbear::{self, Dropbear};
 use crate::support::sshd::Sshd;
 use crate::support::{Workplace, can_run, processes, wait_for};
 
@@ -31,6 +32,21 @@ fn over_openssh_as_root_and_through_become() {
     }
     assert_eq!(place.assert_whole(), 2);
     place.assert_clean(&place.path().join("board-work/latlab"));
+}
+
+#[test]
+fn over_dropbear_into_a_root_of_busybox_alone() {
+    if !can_run(&dropbear::NEEDS) {
+        return;
+    }
+    let place = Workplace::new();
+    let board = Dropbear::start(&place);
+    place.target("board", &format!("work_dirs = [\"/var/tmp\"]\n{}", board.target()));
+    let said = place.run(&["run", "short"]);
+    said.expect(0, ", uploaded to /var/tmp/latlab");
+    said.expect(0, "board: default-board-1: ");
+    assert_eq!(place.assert_whole(), 1);
+    place.assert_clean(&board.root().join("var/tmp/latlab"));
 }
 
 #[test]
@@ -92,7 +108,7 @@ fn stopped_and_left() {
     place.wait_for_stream(500);
     running.signal("HUP");
     running.wait().expect(8, "left measuring: default-board-1; `latlab resume ");
-    assert!(!processes::mentioning(&work.to_string_lossy()).is_empty(), "the run was not left");
+    assert!(!processes::mentioning(place.executions()[0].name()).is_empty(), "the run was not left");
     let running = place.start(&["resume"]);
     wait_for("the journal", 20, || place.executions()[0].is_running().then_some(()));
     running.signal("INT");

@@ -1,5 +1,6 @@
 //! A workplace of its own for each test: home, results, campaign, target files.
 
+pub(crate) mod dropbear;
 pub(crate) mod probe;
 pub(crate) mod processes;
 pub(crate) mod sshd;
@@ -61,6 +62,7 @@ pub(crate) struct Workplace {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
+    #[expect(dead_code, reason = "shown when a check fails")]
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -101,7 +103,7 @@ impl Workplace {
         let text = format!(
             "name = \"{name}\"\ntargets = [\"board\"]\nduration = \"{duration}\"\ninterval = \"1ms\"\nload = [\"dd\"]\n\
              [measure]\ncpus = \"0\"\npriority = 80\nwarmup = \"100ms\"\n\
-             [loads.dd]\nmin_duty = 0.1\n[loads.dd.dd]\nblock = \"64k\"\n\
+             [loads.dd.dd]\nblock = \"64k\"\nmin_duty = 0.1\n\
              [collect]\nevery = \"1s\"\ncheckpoint = \"200ms\"\n{more}"
         );
         self.write(&format!("campaigns/{name}.toml"), &text);
@@ -184,8 +186,10 @@ impl Workplace {
         assert_eq!(runs, 0, "runs left in {}", board_work.display());
         let sockets = std::fs::read_dir(self.path().join("run/latlab")).map(|entries| entries.count()).unwrap_or(0);
         assert_eq!(sockets, 0, "control sockets left");
-        let left = processes::mentioning(&board_work.to_string_lossy());
-        assert!(left.is_empty(), "processes left on the board: {left:?}");
+        for execution in self.executions() {
+            let left = processes::mentioning(execution.name());
+            assert!(left.is_empty(), "processes left on the board: {left:?}");
+        }
     }
 }
 

@@ -25,12 +25,16 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Living processes whose command line holds `text`: (pid, command line).
+/// Living processes whose command line or environment holds `text`: (pid, command line).
 pub(crate) fn mentioning(text: &str) -> Vec<(u32, String)> {
+    let read = |pid: u32, what: &str| {
+        let raw = fs::read(format!("/proc/{pid}/{what}")).ok()?;
+        Some(String::from_utf8_lossy(&raw).replace('\0', " "))
+    };
     let line = |pid: u32| {
-        let raw = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let line = String::from_utf8_lossy(&raw).replace('\0', " ");
-        (pid != std::process::id() && line.contains(text)).then_some((pid, line))
+        let line = read(pid, "cmdline").filter(|line| !line.is_empty())?;
+        let found = line.contains(text) || read(pid, "environ").unwrap_or_default().contains(text);
+        (pid != std::process::id() && found).then_some((pid, line))
     };
     ids().filter_map(line).collect()
 }
