@@ -47,6 +47,10 @@ pub struct RunResult {
     pub identity: Identity,
     /// Figures were taken under emulation or otherwise not on the hardware named.
     pub emulated: bool,
+    /// It is not over: the figures are those so far, and a rule that looks at its end cannot hold yet.
+    pub in_progress: bool,
+    /// Stored files that are not as they were when the run was closed, in plain words.
+    pub altered: Vec<String>,
     /// The board as it was.
     pub board: Board,
     /// What was measured, and how.
@@ -244,7 +248,7 @@ pub struct Bin {
 }
 
 impl RunResult {
-    /// The run that `evidence` tells of.
+    /// The run that `evidence` tells of, as one that is over and whose files are unaltered.
     pub fn new(identity: Identity, evidence: &Evidence, judgement: Judgement) -> RunResult {
         // Segments with different bins are INVALID; the first alone is shown then.
         let threads = merge_segments(evidence.segments)
@@ -256,6 +260,8 @@ impl RunResult {
             format: RESULT_FORMAT,
             identity,
             emulated: evidence.target.emulated,
+            in_progress: false,
+            altered: Vec::new(),
             board: board(evidence),
             setup: setup(evidence),
             measured_ns: evidence.segments.iter().map(Folded::measured_ns).sum(),

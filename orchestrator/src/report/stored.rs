@@ -3,7 +3,7 @@
 use crate::store::{ExecutionDir, FactsWhen, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
 use latlab_core::facts::Facts;
 use latlab_core::result::{Identity, RESULT_FORMAT, RunResult};
-use latlab_core::run_state::{Mark, Step};
+use latlab_core::run_state::{Mark, State, Step, replay};
 use latlab_core::verdict::{Evidence, judge};
 use latprobe::stream::Folded;
 use serde::Serialize;
@@ -71,6 +71,8 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
     let run = execution.run_dir(&planned.name);
     let journal = execution.journal()?;
     let identity = identity(execution.plan(), planned, &run, &journal);
+    let own = journal.iter().filter(|entry| entry.run.as_ref() == Some(&planned.name));
+    let state = replay(own.map(|entry| (entry.step, entry.mark)));
     let damaged = |what: &str| StoreError::Damaged {
         path: execution.path().join("plan.json"),
         reason: format!("it does not hold the {what} of run `{}`", planned.name),
@@ -94,7 +96,11 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
         after: after.as_ref(),
     };
     let judgement = judge(&evidence);
-    let result = RunResult::new(identity, &evidence, judgement);
+    let mut result = RunResult::new(identity, &evidence, judgement);
+    result.in_progress = !matches!(state, State::Removing | State::Over(_));
+    if run.manifest()?.is_some() {
+        result.altered = run.verify()?;
+    }
     Ok(Stored::Measured(Box::new(result), segments))
 }
 

@@ -17,7 +17,7 @@ const SHOWN: [&str; 3] = ["0.99", "0.999", "0.9999"];
 pub fn render(result: &RunResult, width: usize) -> String {
     let width = width.clamp(60, 120);
     let mut out = String::new();
-    heading(result, &mut out);
+    heading(result, width, &mut out);
     out.push_str(&card(result, width));
     out.push('\n');
     out.push_str(&figures(result, width));
@@ -102,11 +102,19 @@ pub(crate) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
     }
 }
 
-fn heading(result: &RunResult, out: &mut String) {
+fn heading(result: &RunResult, width: usize, out: &mut String) {
     let id = &result.identity;
     let _ = writeln!(out, "{}, cell {}, run {} of execution {}", id.campaign, id.cell, id.repetition, id.execution);
     if result.emulated {
         out.push_str("Figures measured under emulation: they say nothing about the board's hardware.\n");
+    }
+    if result.in_progress {
+        let text = format!("Not over: these are the figures so far. `latlab resume {}` goes on with it.", id.execution);
+        out.push_str(&wrapped(&text, 0, width));
+    }
+    if !result.altered.is_empty() {
+        let text = format!("Stored files are not as they were when the run was closed: {}.", result.altered.join("; "));
+        out.push_str(&wrapped(&text, 0, width));
     }
     out.push('\n');
 }
@@ -129,7 +137,7 @@ fn card(result: &RunResult, width: usize) -> String {
         ("cycles", format!("{} of {} expected", count(total.cycles), count(total.expected_cycles))),
         ("missed periods", count(total.missed)),
         ("load duty", duty_text(result)),
-        ("validity", validity_name(result.validity).to_owned()),
+        ("validity", if result.in_progress { "not judged yet" } else { validity_name(result.validity) }.to_owned()),
         ("verdict", verdict_text(result)),
     ];
     let mut table = plain_table(width);
@@ -141,6 +149,9 @@ fn card(result: &RunResult, width: usize) -> String {
 
 fn verdict_text(result: &RunResult) -> String {
     let name = verdict_name(result.verdict);
+    if result.in_progress {
+        return "not judged yet".to_owned();
+    }
     match (result.verdict, result.limits.is_empty()) {
         (Verdict::NotJudged, true) => format!("{name}: the campaign has no gate"),
         (Verdict::NotJudged, false) => format!("{name}: the run is invalid"),
@@ -236,9 +247,10 @@ fn reasons(result: &RunResult, width: usize, out: &mut String) {
     ] {
         let findings: Vec<&Finding> = result.findings.iter().filter(|f| f.outcome == outcome).collect();
         if !findings.is_empty() {
-            let title = match outcome == Outcome::Degrades && result.validity == Validity::Invalid {
-                true => "Also",
-                false => title,
+            let title = match (outcome, result.validity) {
+                _ if result.in_progress && outcome != Outcome::Unknown => "Would count against it now",
+                (Outcome::Degrades, Validity::Invalid) => "Also",
+                _ => title,
             };
             let _ = writeln!(out, "\n{title}");
             for finding in findings {

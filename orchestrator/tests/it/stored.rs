@@ -136,8 +136,12 @@ fn stream(spec: &Spec) -> Vec<u8> {
     ])
 }
 
-/// An execution with one measured run and one that was refused.
 fn results() -> tempfile::TempDir {
+    execution(true)
+}
+
+/// An execution with one measured run and one that was refused.
+fn execution(is_over: bool) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let campaign = campaign::load("night.toml", CAMPAIGN, &Overrides::default()).expect("a good campaign").campaign;
     let board = target::load("board.toml", "name = \"board\"\ncpu_count = 2\n").expect("a good target").target;
@@ -166,6 +170,14 @@ fn results() -> tempfile::TempDir {
     first.write_facts(FactsWhen::Before, &captures()).expect("written");
     first.write_facts(FactsWhen::After, &captures()).expect("written");
     first.mirror(0).and_then(|mut mirror| mirror.append(&stream(&spec))).expect("written");
+    if is_over {
+        for step in [Step::Submit, Step::Collect, Step::Judge] {
+            writer.record(Some("board"), Some("default-board-1"), step, Mark::Done, None).expect("written");
+        }
+        first.close(&plan, &plan.runs[0]).expect("written");
+    } else {
+        writer.record(Some("board"), Some("default-board-1"), Step::Submit, Mark::Done, None).expect("written");
+    }
     let refused = Some("isolated CPUs: asked for 1, found none; boot with isolcpus=1");
     writer.record(Some("board"), Some("default-board-2"), Step::Prepare, Mark::Failed, refused).expect("written");
     directory
@@ -235,6 +247,18 @@ fn a_damaged_stream_degrades_what_is_shown() {
     assert!(shown.contains("validity          INVALID"), "{shown}");
     assert!(shown.contains("verdict           NOT JUDGED"), "{shown}");
     assert!(shown.contains("stream: 2 damaged places"), "{shown}");
+    let altered = "Stored files are not as they were when the run was closed: stream-0: changed";
+    assert!(shown.contains(altered), "{shown}");
+}
+
+#[test]
+fn a_run_that_is_not_over_is_not_judged_yet() {
+    let results = execution(false);
+    let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
+    assert!(shown.contains("Not over: these are the figures so far."), "{shown}");
+    assert!(shown.contains("validity          not judged yet\nverdict           not judged yet"), "{shown}");
+    let listed = text(&latlab(results.path(), &["list"]).stdout);
+    assert!(listed.contains("not over"), "{listed}");
 }
 
 #[test]

@@ -88,10 +88,7 @@ pub(super) fn supervisor(run: &Run) -> (Outcome, String) {
     let shared: CpuList = own.as_slice().iter().copied().filter(|cpu| measured.contains(*cpu)).collect();
     match (shared.is_empty(), online.without(&measured).is_empty()) {
         (true, _) => (Ok, format!("the probe's own work was on CPU {own}")),
-        (false, true) => (
-            Ok,
-            "every CPU is measured: the probe's own work, a few milliseconds a checkpoint, is beside it".to_owned(),
-        ),
+        (false, true) => (Ok, "every CPU is measured: the probe's own work was on one of them".to_owned()),
         (false, false) => (Degrades, format!("the probe's own work could run on measured CPU {shared}")),
     }
 }
