@@ -1,10 +1,9 @@
 //! A stored run → its result. The judgement is made anew from the stored files: a newer rule judges older runs.
 
-use crate::store::{ExecutionDir, FactsWhen, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
-use latlab_core::facts::Facts;
+use crate::store::{ExecutionDir, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
 use latlab_core::result::{Identity, RESULT_FORMAT, RunResult};
 use latlab_core::run_state::{Mark, State, Step, replay};
-use latlab_core::verdict::{Evidence, judge};
+use latlab_core::verdict::judge;
 use latprobe::stream::Folded;
 use serde::Serialize;
 
@@ -77,31 +76,20 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
         path: execution.path().join("plan.json"),
         reason: format!("it does not hold the {what} of run `{}`", planned.name),
     };
-    let Some(spec) = run.spec()? else {
+    let Some(files) = run.files()? else {
         let failed = journal.iter().rev().find(|e| e.run.as_ref() == Some(&planned.name) && e.mark == Mark::Failed);
         return Ok(Stored::NotStarted(identity, failed.and_then(|entry| entry.detail.clone())));
     };
     let cell = execution.plan().cell(planned).ok_or_else(|| damaged("cell"))?;
     let target = execution.plan().target(planned).ok_or_else(|| damaged("target"))?;
-    let before = Facts::parse(&run.facts(FactsWhen::Before)?);
-    let after = run.facts(FactsWhen::After)?;
-    let after = (!after.is_empty()).then(|| Facts::parse(&after));
-    let segments = run.fold()?;
-    let evidence = Evidence {
-        spec: &spec,
-        settings: &cell.settings,
-        target,
-        segments: &segments,
-        before: &before,
-        after: after.as_ref(),
-    };
+    let evidence = files.evidence(&cell.settings, target);
     let judgement = judge(&evidence);
     let mut result = RunResult::new(identity, &evidence, judgement);
     result.in_progress = !matches!(state, State::Removing | State::Over(_));
     if run.manifest()?.is_some() {
         result.altered = run.verify()?;
     }
-    Ok(Stored::Measured(Box::new(result), segments))
+    Ok(Stored::Measured(Box::new(result), files.segments))
 }
 
 fn identity(plan: &Plan, planned: &PlannedRun, run: &RunDir, journal: &[Entry]) -> Identity {

@@ -37,6 +37,33 @@ pub struct Evidence<'a> {
     pub after: Option<&'a Facts>,
 }
 
+/// The files of a run, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Files {
+    /// What the board was told to do.
+    pub spec: Spec,
+    /// Segments in order.
+    pub segments: Vec<Folded>,
+    /// The board before.
+    pub before: Facts,
+    /// The board after; absent: it could not be asked.
+    pub after: Option<Facts>,
+}
+
+impl Files {
+    /// As evidence for what the campaign asked of the target.
+    pub fn evidence<'a>(&'a self, settings: &'a Settings, target: &'a Target) -> Evidence<'a> {
+        Evidence {
+            spec: &self.spec,
+            settings,
+            target,
+            segments: &self.segments,
+            before: &self.before,
+            after: self.after.as_ref(),
+        }
+    }
+}
+
 /// The evidence with what several rules need of it.
 struct Run<'a> {
     evidence: &'a Evidence<'a>,
