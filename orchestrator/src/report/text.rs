@@ -9,6 +9,7 @@ use latlab_core::resolve::preemption_name;
 use latlab_core::result::{Bound, Figure, QuantileFigure, Row, RunResult};
 use latprobe::spec::{Length, Policy};
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 
 /// Quantiles of the table, of those in a result: all but the median.
 const SHOWN: [&str; 3] = ["0.99", "0.999", "0.9999"];
@@ -28,6 +29,39 @@ pub fn render(result: &RunResult, width: usize) -> String {
     out.push_str(&histogram::render(result, width));
     let _ = writeln!(out, "\nstored in {}", result.identity.stored_in);
     out
+}
+
+/// [`render`] in [`WIDTH`] columns; on a terminal what is good or bad has colour, unless `NO_COLOR` is set.
+pub fn for_stdout(result: &RunResult) -> String {
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = render(result, WIDTH);
+    if std::io::stdout().is_terminal() && !no_colour { coloured(&plain) } else { plain }
+}
+
+/// Words that say how it went: where they end a line of the table or begin a heading, and their colour.
+const COLOURS: &[(&str, &str)] = &[
+    ("INVALID", "\u{1b}[1;31m"),
+    ("DEGRADED", "\u{1b}[1;33m"),
+    ("VALID", "\u{1b}[1;32m"),
+    ("FAIL", "\u{1b}[1;31m"),
+    ("PASS", "\u{1b}[1;32m"),
+    ("BROKEN", "\u{1b}[1;31m"),
+];
+
+fn coloured(plain: &str) -> String {
+    let paint = |line: &str| {
+        for (word, colour) in COLOURS {
+            let painted = format!("{colour}{word}\u{1b}[0m");
+            if let Some(rest) = line.strip_prefix(word).filter(|rest| rest.starts_with(" because")) {
+                return painted + rest + "\n";
+            }
+            if let Some(start) = line.strip_suffix(word).filter(|start| start.ends_with("  ")) {
+                return format!("{start}{painted}\n");
+            }
+        }
+        format!("{line}\n")
+    };
+    plain.lines().map(paint).collect()
 }
 
 /// `VALID`, as in files.
@@ -313,4 +347,24 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
         is_empty = false;
     }
     out + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_is_added_to_verdicts_alone() {
+        let plain = "validity          INVALID\nverdict           PASS\n\nDEGRADED because\n  cycles: INVALID PASS\n";
+        let expected = "validity          \u{1b}[1;31mINVALID\u{1b}[0m\nverdict           \u{1b}[1;32mPASS\u{1b}[0m\n\n\
+                        \u{1b}[1;33mDEGRADED\u{1b}[0m because\n  cycles: INVALID PASS\n";
+        assert_eq!(coloured(plain), expected);
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        assert_eq!(wrapped("one two three four", 2, 12), "  one two\n    three\n    four\n");
+        assert_eq!(wrapped("one two three", 0, 9), "one two\nthree\n");
+        assert_eq!(wrapped("unbreakable", 0, 4), "unbreakable\n");
+    }
 }
