@@ -1,11 +1,12 @@
 //! A stored run → its result. The judgement is made anew from the stored files: a newer rule judges older runs.
 
-use crate::store::{ExecutionDir, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
+use crate::store::{Contact, ExecutionDir, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
 use latlab_core::result::{Identity, RESULT_FORMAT, RunResult};
 use latlab_core::run_state::{Mark, State, Step, replay};
 use latlab_core::verdict::judge;
 use latprobe::stream::Folded;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What is stored of a planned run.
 #[derive(Debug)]
@@ -86,10 +87,20 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
     let judgement = judge(&evidence);
     let mut result = RunResult::new(identity, &evidence, judgement);
     result.in_progress = !matches!(state, State::Removing | State::Over(_));
+    result.mark_contacts(&contact_times(&run.contacts()?, &files.segments));
     if run.manifest()?.is_some() {
         result.altered = run.verify()?;
     }
     Ok(Stored::Measured(Box::new(result), files.segments))
+}
+
+/// By segment; a contact belongs to the boot it found.
+fn contact_times(contacts: &[Contact], segments: &[Folded]) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let of_boot = |boot: &str| {
+        let own = contacts.iter().filter(|contact| contact.boot_id == boot);
+        own.map(|contact| (contact.mono_ns.saturating_sub(contact.took_ns), contact.mono_ns)).collect()
+    };
+    segments.iter().filter_map(|s| s.header.as_ref()).map(|h| (h.segment, of_boot(&h.boot_id))).collect()
 }
 
 fn identity(plan: &Plan, planned: &PlannedRun, run: &RunDir, journal: &[Entry]) -> Identity {

@@ -321,10 +321,11 @@ fn worst(result: &RunResult, out: &mut String) {
         let cpu = sample.cpu.map_or_else(|| format!("thread {}", sample.thread), |cpu| format!("CPU {cpu}"));
         let _ = writeln!(
             out,
-            "  {:>10}  {cpu}, after {} (cycle {})",
+            "  {:>10}  {cpu}, after {} (cycle {}){}",
             latency(sample.latency_ns),
             duration(sample.since_start_ns),
-            count(sample.cycle)
+            count(sample.cycle),
+            if sample.during_contact { ", while the host talked to it" } else { "" }
         );
     }
 }

@@ -1,6 +1,6 @@
 //! `show`, `list` and `export` on a results directory.
 
-use latlab::store::{FactsWhen, PLAN_FORMAT, Plan, PlannedRun, Store};
+use latlab::store::{Contact, FactsWhen, PLAN_FORMAT, Plan, PlannedRun, Store};
 use latlab_core::campaign::{self, Overrides};
 use latlab_core::facts::Facts;
 use latlab_core::run_state::{Mark, Step};
@@ -169,6 +169,11 @@ fn execution(is_over: bool) -> tempfile::TempDir {
     first.write_spec(&spec).expect("written");
     first.write_facts(FactsWhen::Before, &captures()).expect("written");
     first.write_facts(FactsWhen::After, &captures()).expect("written");
+    // While the worst sample waited, and at another time.
+    for mono_ns in [8 * S + 1_000_000, 9 * S] {
+        let contact = Contact { mono_ns, boot_id: "b00d".into(), took_ns: 2_000_000, bytes: 0 };
+        first.add_contact(&contact).expect("written");
+    }
     first.mirror(0).and_then(|mut mirror| mirror.append(&stream(&spec))).expect("written");
     if is_over {
         for step in [Step::Submit, Step::Collect, Step::Judge] {
@@ -202,7 +207,7 @@ fn show_repeats_the_run_from_its_files() {
         "latency [us]  cycles  missed   min  mean  p99  p99.9  p99.99    max",
         "all threads   10,000       0  20.3  20.3   21     21      84  117.5",
         "Observed maximum 117.5 us over 10,000 cycles in 10 s.",
-        "117.5 us  CPU 1, after 6 s (cycle 6,000)",
+        "117.5 us  CPU 1, after 6 s (cycle 6,000), while the host talked to it",
     ] {
         assert!(shown.contains(line), "lacks {line:?}:\n{shown}");
     }

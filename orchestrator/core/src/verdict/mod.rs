@@ -14,6 +14,7 @@ use crate::campaign::model::Settings;
 use crate::facts::Facts;
 use crate::judgement::{Finding, JUDGEMENT_FORMAT, Judgement, LimitOutcome, Outcome, Validity, Verdict};
 use crate::latency::{Summary, merge_segments, merge_threads, summarise};
+use crate::quantity::total;
 use crate::target::Target;
 use latprobe::spec::Spec;
 use latprobe::stream::{Event, EventKind, Folded, Instrument, ThreadResult};
@@ -98,7 +99,7 @@ impl<'a> Run<'a> {
 
     /// Time of the measuring phase, all segments together, in ns.
     fn measured_ns(&self) -> u64 {
-        self.evidence.segments.iter().map(Folded::measured_ns).sum()
+        total(self.evidence.segments.iter().map(Folded::measured_ns))
     }
 }
 

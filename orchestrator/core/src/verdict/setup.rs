@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
-use crate::quantity::count;
+use crate::quantity::{count, total};
 use latprobe::cpulist::CpuList;
 use latprobe::spec::{CpuDmaLatency, Policy, Weakness};
 use latprobe::stream::Instrument;
@@ -131,8 +131,8 @@ pub(super) fn memory_locked(run: &Run) -> (Outcome, String) {
 /// A major fault waits for storage: its latency is not the scheduler's. Minor ones are few microseconds
 /// (compaction and CMA migrate even locked pages).
 pub(super) fn page_faults(run: &Run) -> (Outcome, String) {
-    let minor: u64 = run.threads.iter().map(|t| t.minor_faults).sum();
-    let major: u64 = run.threads.iter().map(|t| t.major_faults).sum();
+    let minor = total(run.threads.iter().map(|t| t.minor_faults));
+    let major = total(run.threads.iter().map(|t| t.major_faults));
     match (minor, major) {
         (0, 0) => (Ok, "none in the sampling threads".to_owned()),
         (minor, 0) => {
