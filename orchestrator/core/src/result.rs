@@ -50,6 +50,8 @@ pub struct RunResult {
     pub emulated: bool,
     /// It is not over: the figures are those so far, and a rule that looks at its end cannot hold yet.
     pub in_progress: bool,
+    /// The judgement stored with the run, where this latlab judges otherwise.
+    pub judged_before: Option<Judged>,
     /// Stored files that are not as they were when the run was closed, in plain words.
     pub altered: Vec<String>,
     /// The board as it was.
@@ -79,6 +81,15 @@ pub struct RunResult {
     pub findings: Vec<Finding>,
     /// Every limit of the gate.
     pub limits: Vec<LimitOutcome>,
+}
+
+/// Validity and verdict of an earlier judgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Validity.
+    pub validity: Validity,
+    /// Verdict.
+    pub verdict: Verdict,
 }
 
 /// The board as it was; absent values are unknown.
@@ -277,6 +288,7 @@ impl RunResult {
             identity,
             emulated: evidence.target.emulated,
             in_progress: false,
+            judged_before: None,
             altered: Vec::new(),
             board: board(evidence),
             setup: setup(evidence),

@@ -1,7 +1,7 @@
 //! A stored run → its result. The judgement is made anew from the stored files: a newer rule judges older runs.
 
 use crate::store::{Contact, ExecutionDir, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
-use latlab_core::result::{Identity, RESULT_FORMAT, RunResult};
+use latlab_core::result::{Identity, Judged, RESULT_FORMAT, RunResult};
 use latlab_core::run_state::{Mark, State, Step, replay};
 use latlab_core::verdict::judge;
 use latprobe::stream::Folded;
@@ -88,6 +88,12 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
     let mut result = RunResult::new(identity, &evidence, judgement);
     result.in_progress = !matches!(state, State::Removing | State::Over(_));
     result.mark_contacts(&contact_times(&run.contacts()?, &files.segments));
+    // Whether that file is sound is for the manifest to say; it is derived, and made anew here.
+    if let Ok(Some(before)) = run.judgement() {
+        let before = Judged { validity: before.validity, verdict: before.verdict };
+        let now = Judged { validity: result.validity, verdict: result.verdict };
+        result.judged_before = (before != now).then_some(before);
+    }
     if run.manifest()?.is_some() {
         result.altered = run.verify()?;
     }

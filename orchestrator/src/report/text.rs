@@ -146,6 +146,11 @@ fn heading(result: &RunResult, width: usize, out: &mut String) {
         let text = format!("Not over: these are the figures so far. `latlab resume {}` goes on with it.", id.execution);
         out.push_str(&wrapped(&text, 0, width));
     }
+    if let Some(before) = result.judged_before {
+        let (validity, verdict) = (validity_name(before.validity), verdict_name(before.verdict));
+        let text = format!("Was judged {validity}, {verdict} when it was stored; this latlab judges otherwise.");
+        out.push_str(&wrapped(&text, 0, width));
+    }
     if !result.altered.is_empty() {
         let text = format!("Stored files are not as they were when the run was closed: {}.", result.altered.join("; "));
         out.push_str(&wrapped(&text, 0, width));

@@ -267,6 +267,17 @@ fn a_run_that_is_not_over_is_not_judged_yet() {
 }
 
 #[test]
+fn another_judgement_than_the_stored_one_is_said() {
+    let results = results();
+    let run = results.path().join("20260101-000000-night-0001/runs/default-board-1/verdict.json");
+    let old = r#"{"format":1,"validity":"INVALID","verdict":"NOT JUDGED","findings":[],"limits":[]}"#;
+    std::fs::write(run, old).expect("written");
+    let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
+    assert!(shown.contains("Was judged INVALID, NOT JUDGED when it was stored"), "{shown}");
+    assert!(shown.contains("validity          VALID"), "{shown}");
+}
+
+#[test]
 fn list_names_every_run() {
     let results = results();
     let shown = text(&latlab(results.path(), &["list"]).stdout);

@@ -180,6 +180,21 @@ fn an_interrupt_on_a_shared_cpu_is_no_fault() {
 }
 
 #[test]
+fn a_segment_without_an_ending_is_not_known_to_the_period() {
+    let mut stored = good();
+    stored.spec.length = Length::DurationNs(20 * S);
+    stored.segments.insert(0, stored.segments[0].clone());
+    stored.segments[0].end = None;
+    stored.segments[0].phases.pop();
+    stored.segments[0].threads[0].histogram.bins[10] += 40;
+    let judgement = stored.judge();
+    assert_eq!(finding(&judgement, "cycles").outcome, Outcome::Ok, "{judgement:?}");
+    assert_eq!(judgement.validity, Validity::Degraded);
+    stored.segments[0].threads[0].histogram.bins[10] += 40;
+    assert_eq!(finding(&stored.judge(), "cycles").outcome, Outcome::Invalidates);
+}
+
+#[test]
 fn pauses_of_the_recipe_do_not_count_against_its_duty() {
     let mut stored = good();
     stored.segments[0].loads[0].active_ns = 6 * S;
