@@ -18,6 +18,7 @@ pub(crate) const LOOPBACK: Set = Set {
     programs: &[
         ("sshd", "openssh-server"),
         ("ssh", "openssh-client"),
+        ("ssh-keygen", "openssh-client"),
         ("dropbear", "dropbear-bin"),
         ("dropbearkey", "dropbear-bin"),
         ("dropbearconvert", "dropbear-bin"),
