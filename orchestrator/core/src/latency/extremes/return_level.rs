@@ -147,3 +147,75 @@ fn checks(values: &[f64]) -> Result<Checks, NotApplicable> {
     let distribution = passed(fit, "the maxima are of no single extreme-value distribution, by Anderson–Darling")?;
     Ok(Checks { trend, memory, distribution })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::latency::random::Random;
+    use crate::units::HOUR;
+
+    /// A run in which each minute has one of `maxima`, in ns.
+    fn minutes(maxima: impl IntoIterator<Item = f64>) -> Series {
+        let entry = |(window, max): (u64, f64)| Entry {
+            window,
+            at_ns: (window + 1) * MINUTE,
+            max_ns: format!("{max:.0}").parse().unwrap(),
+            cycles: 60_000,
+        };
+        Series { block_ns: MINUTE, segments: vec![(0..).zip(maxima).map(entry).collect()] }
+    }
+
+    const TRUTH: Gev = Gev { location: 40_000.0, scale: 3_000.0, shape: 0.1 };
+
+    fn drawn(seed: u64, minutes: u32) -> Vec<f64> {
+        let mut random = Random::new(seed);
+        (0..minutes).map(|_| TRUTH.exceeded_with(random.unit())).collect()
+    }
+
+    #[test]
+    fn the_true_level_is_covered_where_one_is_stated() {
+        let (mut stated, mut covered) = (0, 0);
+        for seed in 0..30 {
+            let found = maximum_expected(&minutes(drawn(seed, 120)), 12 * HOUR);
+            if let Stated::Figure(level) = found.stated {
+                stated += 1;
+                covered += u32::from(level.interval_ns.contains(TRUTH.exceeded_with(1.0 / 720.0)));
+            }
+        }
+        // Three tests at 5 % each refuse about one in seven.
+        assert!(stated >= 22, "{stated} of 30 stated");
+        assert!(covered * 100 >= stated * 87, "{covered} of {stated} covered");
+    }
+
+    #[test]
+    fn data_without_the_right_to_a_level_are_refused_with_the_reason() {
+        let good = drawn(4, 240);
+        let with = |f: &dyn Fn(usize, f64) -> f64| good.iter().enumerate().map(|(i, x)| f(i, *x)).collect::<Vec<_>>();
+        for (maxima, reason) in [
+            (good[..20].to_vec(), "30 are needed"),
+            (vec![50_000.0; 240], "too coarse"),
+            (with(&|_, x| (x / 5_000.0).round() * 5_000.0), "too coarse"),
+            (with(&|i, x| x + i as f64 * 100.0), "drift"),
+            (with(&|i, x| x + if (i / 20) % 2 == 0 { 0.0 } else { 20_000.0 }), "alike"),
+            (with(&|i, x| x + if (i * i * 31 + i * 17) % 97 < 8 { 60_000.0 } else { 0.0 }), "Anderson"),
+        ] {
+            let found = maximum_expected(&minutes(maxima), 3 * HOUR);
+            let Stated::NotApplicable(said) = &found.stated else { panic!("{reason}: {:?}", found.stated) };
+            assert!(said.contains(reason), "{said}, expected {reason}");
+            assert_eq!(found.sizes.len(), BLOCK_SIZES_NS.len());
+        }
+    }
+
+    #[test]
+    fn horizons_are_bounded_on_both_sides() {
+        let run = minutes(drawn(4, 60));
+        let reason = |horizon| match maximum_expected(&run, horizon).stated {
+            Stated::NotApplicable(reason) => reason,
+            Stated::Figure(level) => format!("{level:?}"),
+        };
+        assert!(reason(10 * HOUR + 1).contains("more than 10 times the observed 1 h"), "{}", reason(10 * HOUR + 1));
+        assert!(reason(MINUTE).contains("no longer than a block"));
+        assert!(!reason(10 * HOUR).contains("more than 10 times"));
+        assert!(maximum_expected(&Series::default(), HOUR).stated.figure().is_none());
+    }
+}
