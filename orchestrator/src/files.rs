@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use latlab_core::diagnostic::{Diagnostic, Diagnostics, Source, Span, nearest};
 use latlab_core::document::{self, LARGEST_FILE};
 
+#[cfg(test)]
+mod tests;
+
 /// What a file describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -14,8 +14,7 @@ pub mod result;
 pub mod run_state;
 pub mod schedule;
 pub mod target;
-pub mod units;
-pub mod verdict;
-
 #[cfg(test)]
 mod testing;
+pub mod units;
+pub mod verdict;

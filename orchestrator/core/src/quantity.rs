@@ -25,9 +25,12 @@ pub fn micros(ns: u64) -> String {
     }
 }
 
-/// `117 us`.
+/// `117 us`; from one second on as a duration.
 pub fn latency(ns: u64) -> String {
-    format!("{} us", micros(ns))
+    match ns {
+        0..1_000_000_000 => format!("{} us", micros(ns)),
+        _ => duration(ns),
+    }
 }
 
 /// `117 us`, `> 200 us` where no upper bound is known, `≤ 16 us` where only that is.

@@ -300,9 +300,14 @@ impl Machine {
     fn after_silence(&mut self, now_ns: u64) -> Action {
         let (attempts, since) = self.silent.unwrap_or((0, now_ns));
         self.silent = Some((attempts.saturating_add(1), since));
-        let until = match self.lost_at_ns {
-            Some(lost_at) => lost_at,
-            None => since.saturating_add(self.patience.setup_ns),
+        if self.state == State::Submitting {
+            // Only the answer may be lost, and the board be measuring: look before it is done twice.
+            self.state = State::Searching;
+            self.lost_at_ns = Some(self.whole_ns(now_ns));
+        }
+        let until = match (self.state, self.lost_at_ns) {
+            (State::Searching | State::Measuring | State::Collecting, Some(lost_at)) => lost_at,
+            _ => since.saturating_add(self.patience.setup_ns),
         };
         if now_ns >= until {
             return self.give_up();
@@ -326,7 +331,7 @@ impl Machine {
     fn resume(&mut self, now_ns: u64) -> Action {
         match self.state {
             State::Planned => self.enter(State::Preparing),
-            State::Measuring | State::Searching => {
+            State::Measuring | State::Searching | State::Collecting => {
                 self.lost_at_ns = self.lost_at_ns.or(Some(self.whole_ns(now_ns)));
                 self.current()
             }
@@ -382,4 +387,179 @@ pub fn replay(entries: impl IntoIterator<Item = (Step, Mark)>) -> State {
         };
     }
     state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn machine(state: State) -> Machine {
+        let patience = Patience {
+            poll_ns: 60 * S,
+            ending_ns: 3 * S,
+            retry_first_ns: S,
+            retry_longest_ns: 60 * S,
+            margin_ns: 600 * S,
+            setup_ns: 300 * S,
+            deadline_ns: 3600 * S,
+        };
+        Machine::new(state, patience)
+    }
+
+    fn answer(complete: bool, more: bool, remaining_s: u64, due_s: u64) -> Event {
+        Event::Answered { complete, more, remaining_ns: remaining_s * S, due_ns: due_s * S }
+    }
+
+    #[test]
+    fn a_run_from_plan_to_judgement() {
+        let mut m = machine(State::Planned);
+        for (event, action) in [
+            (Event::Begin, Action::Prepare),
+            (Event::Prepared, Action::Submit),
+            (Event::Submitted, Action::Poll { after_ns: 0 }),
+            (answer(false, true, 3600, 1000), Action::Poll { after_ns: 0 }),
+            (answer(false, false, 3600, 1000), Action::Poll { after_ns: 60 * S }),
+            (answer(false, false, 3000, 20), Action::Poll { after_ns: 20 * S }),
+            (answer(false, false, 2980, 0), Action::Poll { after_ns: 3 * S }),
+            (answer(true, false, 2977, 0), Action::Collect),
+            (Event::Done, Action::Judge),
+            (Event::Done, Action::Remove),
+            (Event::Done, Action::Nothing),
+        ] {
+            assert_eq!(m.step(event, 0), action, "{event:?}");
+        }
+        assert_eq!(m.state(), State::Over(Outcome::Judged));
+    }
+
+    #[test]
+    fn silence_is_not_loss_until_deadline_and_margin() {
+        let mut m = machine(State::Measuring);
+        m.step(Event::Begin, 0);
+        m.step(answer(false, false, 1000, 900), 100 * S);
+        assert_eq!(m.lost_at_ns(), Some(1700 * S));
+        let pauses: Vec<Action> = (0..8).map(|i| m.step(Event::Silent, (160 + i) * S)).collect();
+        let seconds = [1, 2, 4, 8, 16, 32, 60, 60];
+        assert_eq!(pauses, seconds.map(|s| Action::Reconnect { after_ns: s * S }));
+        assert_eq!(m.silent_since_ns(), Some(160 * S));
+        // The last attempt is made at the limit, not beyond it.
+        assert_eq!(m.step(Event::Silent, 1690 * S), Action::Reconnect { after_ns: 10 * S });
+        assert_eq!(m.step(Event::Silent, 1700 * S), Action::Judge);
+        assert_eq!(m.step(Event::Done, 1700 * S), Action::Nothing);
+        assert_eq!(m.state(), State::Over(Outcome::Lost));
+    }
+
+    #[test]
+    fn an_answer_ends_the_silence() {
+        let mut m = machine(State::Measuring);
+        m.step(Event::Begin, 0);
+        m.step(Event::Silent, S);
+        m.step(Event::Silent, 2 * S);
+        m.step(answer(false, false, 100, 90), 3 * S);
+        assert_eq!(m.silent_since_ns(), None);
+        assert_eq!(m.step(Event::Silent, 4 * S), Action::Reconnect { after_ns: S });
+    }
+
+    #[test]
+    fn a_submission_without_an_answer_is_looked_for_not_repeated() {
+        let mut m = machine(State::Submitting);
+        assert_eq!(m.step(Event::Silent, 0), Action::Reconnect { after_ns: S });
+        assert_eq!(m.current(), Action::Search);
+        let mut found = m;
+        assert_eq!(found.step(Event::Submitted, S), Action::Poll { after_ns: 0 });
+        assert_eq!(m.step(Event::Unknown, S), Action::Prepare);
+    }
+
+    #[test]
+    fn a_board_that_is_never_there_is_given_up_soon() {
+        let mut m = machine(State::Preparing);
+        m.step(Event::Silent, 0);
+        assert_eq!(m.step(Event::Silent, 300 * S), Action::Nothing);
+        assert_eq!(m.state(), State::Over(Outcome::Lost));
+    }
+
+    #[test]
+    fn cleaning_up_does_not_hold_a_judged_run_until_its_deadline() {
+        let mut m = machine(State::Measuring);
+        m.step(Event::Begin, 0);
+        m.step(answer(true, false, 3600, 0), 0);
+        m.step(Event::Done, 0);
+        assert_eq!(m.step(Event::Done, 0), Action::Remove);
+        m.step(Event::Silent, 0);
+        assert_eq!(m.step(Event::Silent, 300 * S), Action::Nothing);
+        assert_eq!(m.state(), State::Over(Outcome::Judged));
+    }
+
+    #[test]
+    fn a_run_that_the_board_no_longer_knows_is_judged_by_what_is_at_home() {
+        let mut m = machine(State::Measuring);
+        m.step(Event::Begin, 0);
+        assert_eq!(m.step(Event::Unknown, S), Action::Judge);
+        m.step(Event::Done, S);
+        assert_eq!(m.state(), State::Over(Outcome::Lost));
+    }
+
+    #[test]
+    fn wishes() {
+        use State::*;
+        for (state, wish, action, then) in [
+            (Planned, Wish::Stop, Action::Nothing, Over(Outcome::Skipped)),
+            (Preparing, Wish::Leave, Action::Nothing, Over(Outcome::Skipped)),
+            (Measuring, Wish::Leave, Action::Nothing, Over(Outcome::Detached)),
+            (Collecting, Wish::Leave, Action::Nothing, Over(Outcome::Detached)),
+            (Measuring, Wish::Stop, Action::Stop, Measuring),
+            (Measuring, Wish::Finish, Action::Poll { after_ns: 0 }, Measuring),
+            (Collecting, Wish::Stop, Action::Collect, Collecting),
+            (Judging, Wish::Leave, Action::Judge, Judging),
+        ] {
+            let mut m = machine(state);
+            assert_eq!(m.step(Event::Wished(wish), 0), action, "{state:?} {wish:?}");
+            assert_eq!(m.state(), then, "{state:?} {wish:?}");
+        }
+    }
+
+    #[test]
+    fn a_stop_is_sent_once_and_survives_a_lost_link() {
+        let mut m = machine(State::Measuring);
+        m.step(Event::Begin, 0);
+        assert_eq!(m.step(Event::Wished(Wish::Stop), 0), Action::Stop);
+        m.step(Event::Silent, 0);
+        assert_eq!(m.current(), Action::Stop);
+        assert_eq!(m.step(Event::Done, S), Action::Poll { after_ns: S });
+        assert_eq!(m.current(), Action::Poll { after_ns: 0 });
+    }
+
+    #[test]
+    fn a_wish_during_the_submission_is_heard_after_it() {
+        let mut m = machine(State::Submitting);
+        assert_eq!(m.step(Event::Wished(Wish::Leave), 0), Action::Submit);
+        assert_eq!(m.step(Event::Submitted, 0), Action::Nothing);
+        assert_eq!(m.state(), State::Over(Outcome::Detached));
+    }
+
+    #[test]
+    fn the_journal_says_where_a_run_stands() {
+        use Mark::*;
+        let whole = [
+            (Step::Prepare, Intent, State::Planned),
+            (Step::Prepare, Done, State::Planned),
+            (Step::Submit, Intent, State::Searching),
+            (Step::Submit, Done, State::Measuring),
+            (Step::Stop, Intent, State::Measuring),
+            (Step::Stop, Done, State::Measuring),
+            (Step::Collect, Intent, State::Collecting),
+            (Step::Collect, Done, State::Judging),
+            (Step::Judge, Intent, State::Judging),
+            (Step::Judge, Done, State::Removing),
+            (Step::Remove, Intent, State::Removing),
+            (Step::Remove, Done, State::Over(Outcome::Judged)),
+        ];
+        for n in 0..whole.len() {
+            let entries = whole[..=n].iter().map(|(step, mark, _)| (*step, *mark));
+            assert_eq!(replay(entries), whole[n].2, "after {:?}", whole[n]);
+        }
+        assert_eq!(replay([(Step::Prepare, Intent), (Step::Prepare, Failed)]), State::Planned);
+        assert_eq!(replay([(Step::Submit, Intent), (Step::Submit, Failed)]), State::Planned);
+    }
 }

@@ -41,7 +41,8 @@ pub(crate) fn captures() -> Vec<Capture> {
         ("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"),
         ("/proc/vmstat", "nr_free_pages 5\noom_kill 0\n"),
         ("/proc/interrupts", "       CPU0 CPU1\n 27:  10  20  GICv2  27 Level  arch_timer\n 45:  9 0 GICv2 77 Level eth0\nIPI0: 1 2 Rescheduling interrupts\n"),
-        ("/dev/kmsg", "6,1,1000000,-;booted\n"),
+        ("@kernel_log", "<6>[    1.000000] booted\n"),
+        ("@uname", "Linux board 6.1.0-rt #1 SMP PREEMPT_RT Debian armv7l\n"),
     ]
     .into_iter()
     .map(|(path, text)| capture(path, text))

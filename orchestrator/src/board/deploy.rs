@@ -45,6 +45,8 @@ sha256sum <"$f" 2>/dev/null || echo none
 pub struct Deployed {
     /// Work directory on the board.
     pub work_dir: String,
+    /// Every directory that may be the work directory, in order.
+    pub candidates: Vec<String>,
     /// Path of the probe there.
     pub probe: String,
     /// Its hash.
@@ -80,12 +82,14 @@ impl Board {
         let configured = &self.target().work_dirs;
         let defaults = || WORK_DIRS.iter().map(|dir| (*dir).to_owned()).collect();
         let directories: Vec<String> = if configured.is_empty() { defaults() } else { configured.clone() };
+        let candidates: Vec<String> = directories.iter().map(|directory| own_directory(directory)).collect();
         let mut passed_over = Vec::new();
-        for directory in directories {
-            match self.deploy_into(&own_directory(&directory), &binary).await {
+        for (directory, own) in directories.iter().zip(&candidates) {
+            match self.deploy_into(own, &binary).await {
                 Ok((probe, version, uploaded)) => {
                     return Ok(Deployed {
-                        work_dir: own_directory(&directory),
+                        work_dir: own.clone(),
+                        candidates,
                         probe,
                         sha256: binary.sha256,
                         version,

@@ -91,12 +91,12 @@ pub enum BoardError {
         complaint: String,
     },
     /// Somebody else has the board.
-    #[error("the board is held by {} for execution {}{}", lock.holder, lock.execution, since(.held_s))]
+    #[error("the board is held by {} for execution {} since {}; wait for it, or go on with it there by `latlab resume {}`", lock.holder, lock.execution, duration_text(*held_s), lock.execution)]
     Busy {
         /// Who.
         lock: Box<Lock>,
         /// How long, in s, by the board's clock.
-        held_s: Option<u64>,
+        held_s: u64,
     },
     /// The probe refused a command.
     #[error("latprobe {command} failed: {complaint}")]
@@ -153,11 +153,10 @@ fn list(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn since(held_s: &Option<u64>) -> String {
-    match held_s {
-        Some(s) if *s >= 3600 => format!(", since {} h {} min", s / 3600, s % 3600 / 60),
-        Some(s) if *s >= 60 => format!(", since {} min", s / 60),
-        Some(s) => format!(", since {s} s"),
-        None => String::new(),
+fn duration_text(s: u64) -> String {
+    match s {
+        3600.. => format!("{} h {} min", s / 3600, s % 3600 / 60),
+        60.. => format!("{} min", s / 60),
+        _ => format!("{s} s"),
     }
 }

@@ -1,4 +1,7 @@
 //! The lock on the board: one execution at a time measures on it.
+//!
+//! It lies in the work directory. Another host may have chosen another one
+//! (its target file, a full disk), so every candidate is looked at first.
 
 use super::probe::parse;
 use super::{Board, BoardError, Deployed};
@@ -8,31 +11,63 @@ use latprobe::status::Lock;
 /// Exit code of `latprobe lock` when somebody else holds the board.
 const HELD: i32 = 3;
 
+/// Uptime, then the lock of every directory that has one.
+const SHOW: &str = r#"
+p=$1
+shift
+cat /proc/uptime
+for d; do
+  [ -f "$d/lock.json" ] || continue
+  "$p" lock show "$d" || exit 1
+done
+"#;
+
 impl Board {
     /// Takes the board for an execution, or confirms that it has it.
     pub async fn lock(&self, deployed: &Deployed, holder: &str, execution: &str) -> Result<(), BoardError> {
-        let argv = [&deployed.probe, "lock", "take", "--holder", holder, "--execution", execution];
-        let answer = self.exec(Request::new(argv)).await?;
+        let (uptime_s, locks) = self.locks(deployed).await?;
+        if let Some(other) = locks.into_iter().find(|lock| lock.execution != execution) {
+            return Err(busy(other, uptime_s));
+        }
+        let argv = ["lock", "take", &deployed.work_dir, "--holder", holder, "--execution", execution];
+        let answer = self.exec(Request::new([deployed.probe.as_str()].iter().chain(&argv).copied())).await?;
         match answer.status {
             0 => Ok(()),
-            HELD => Err(BoardError::Busy { lock: Box::new(parse("lock", &answer.stdout)?), held_s: None }),
+            HELD => Err(busy(parse("lock", &answer.stdout)?, uptime_s)),
             _ => Err(BoardError::Probe { command: "lock".to_owned(), complaint: answer.complaint() }),
         }
     }
 
-    /// Who holds the board.
-    pub async fn lock_holder(&self, deployed: &Deployed) -> Result<Option<Lock>, BoardError> {
-        let answer = self.probe("lock", Request::new([&deployed.probe, "lock", "show"])).await?;
-        match answer.stdout.trim_ascii().is_empty() {
-            true => Ok(None),
-            false => Ok(Some(parse("lock", &answer.stdout)?)),
-        }
-    }
-
     /// Gives the board back.
-    pub async fn unlock(&self, deployed: &Deployed, execution: &str) -> Result<(), BoardError> {
-        let argv = [&deployed.probe, "lock", "release", "--execution", execution];
-        self.probe("lock", Request::new(argv)).await?;
+    pub async fn unlock(&self, deployed: &Deployed, holder: &str, execution: &str) -> Result<(), BoardError> {
+        let argv = ["lock", "release", &deployed.work_dir, "--holder", holder, "--execution", execution];
+        self.probe("lock", Request::new([deployed.probe.as_str()].iter().chain(&argv).copied())).await?;
         Ok(())
     }
+
+    /// The board's uptime in s, and who holds it.
+    async fn locks(&self, deployed: &Deployed) -> Result<(f64, Vec<Lock>), BoardError> {
+        let mut parameters = vec![deployed.probe.as_str()];
+        parameters.extend(deployed.candidates.iter().map(String::as_str));
+        let answer = self.probe("lock", Request::script(SHOW, &parameters)).await?;
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let mut lines = text.lines();
+        let uptime = lines.next().and_then(|line| line.split_whitespace().next()?.parse().ok());
+        let uptime = uptime.ok_or_else(|| BoardError::garbage("cat /proc/uptime", &answer.stdout))?;
+        let mut locks = Vec::new();
+        for line in lines.filter(|line| !line.trim().is_empty()) {
+            locks.extend(parse::<Option<Lock>>("lock", line.as_bytes())?);
+        }
+        Ok((uptime, locks))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole seconds for people, bounded below by 0"
+)]
+fn busy(lock: Lock, uptime_s: f64) -> BoardError {
+    let held_s = (uptime_s - lock.since_mono_ns as f64 / 1e9).max(0.0) as u64;
+    BoardError::Busy { lock: Box::new(lock), held_s }
 }

@@ -37,7 +37,7 @@ impl Board {
     /// Connects, or connects anew, and sees that commands run with the rights that are asked for.
     pub async fn connect(&self) -> Result<(), BoardError> {
         self.transport.connect().await?;
-        let answer = self.transport.exec(Request::script("echo latlab:$(id -u)", &[])).await?;
+        let answer = self.transport.exec(Request::script("echo latlab:$(id -u)", &[]).max_output(16 << 10)).await?;
         let text = String::from_utf8_lossy(&answer.stdout);
         // A login banner or a chatty profile may stand before it.
         match text.lines().rev().find_map(|line| line.trim().strip_prefix("latlab:")) {

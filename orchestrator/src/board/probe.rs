@@ -50,9 +50,10 @@ impl RunOnBoard {
 }
 
 impl Board {
-    /// The board's state as raw text.
-    pub async fn facts(&self, deployed: &Deployed) -> Result<Vec<Capture>, BoardError> {
-        let argv = [&deployed.probe, "facts", "--dir", &deployed.work_dir];
+    /// The board's state as raw text, with the kernel's messages since `since_mono_ns` on the board's clock.
+    pub async fn facts(&self, deployed: &Deployed, since_mono_ns: u64) -> Result<Vec<Capture>, BoardError> {
+        let since = since_mono_ns.to_string();
+        let argv = [&deployed.probe, "facts", "--workdir", &deployed.work_dir, "--since", &since];
         let request = Request::new(argv).timeout(PATIENT).max_output(MAX_FACTS);
         let answer = self.probe("facts", request).await?;
         let mut captures = Vec::new();
@@ -132,8 +133,21 @@ impl Board {
         Ok(answer.success().then_some(answer.stdout))
     }
 
-    /// Removes the run's directory.
+    /// Removes a run that is over.
     pub async fn remove(&self, run: &RunOnBoard) -> Result<(), BoardError> {
+        match self.probe("remove", Request::new([&run.probe, "remove", &run.dir]).timeout(PATIENT)).await {
+            Ok(_) => Ok(()),
+            Err(BoardError::Probe { command, complaint }) => match self.known(run).await {
+                // The answer to an earlier attempt was lost.
+                Err(BoardError::NoSuchRun { .. }) => Ok(()),
+                _ => Err(BoardError::Probe { command, complaint }),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes what is there of a run that was never started.
+    pub async fn discard(&self, run: &RunOnBoard) -> Result<(), BoardError> {
         let answer = self.exec(Request::script("rm -rf -- \"$1\"", &[&run.dir]).timeout(PATIENT)).await?;
         match answer.success() {
             true => Ok(()),

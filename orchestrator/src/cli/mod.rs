@@ -2,10 +2,13 @@
 
 mod check;
 mod diagnostics;
+mod export;
+mod list;
 mod logging;
 mod plan;
 mod run;
 pub mod selection;
+mod show;
 
 use crate::exit::Exit;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -50,6 +53,9 @@ enum Verb {
     Plan(plan::Args),
     Run(run::RunArgs),
     Resume(run::ResumeArgs),
+    List(list::Args),
+    Show(show::Args),
+    Export(export::Args),
 }
 
 /// Entry of the command.
@@ -71,5 +77,8 @@ fn run(cli: &Cli) -> Exit {
         Verb::Plan(args) => plan::run(&cli.common, args),
         Verb::Run(args) => run::run(&cli.common, args),
         Verb::Resume(args) => run::resume(&cli.common, args),
+        Verb::List(args) => list::run(&cli.common, args),
+        Verb::Show(args) => show::run(&cli.common, args),
+        Verb::Export(args) => export::run(&cli.common, args),
     }
 }

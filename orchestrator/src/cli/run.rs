@@ -4,14 +4,24 @@ use super::selection::{Selection, SelectionArgs};
 use super::{Common, Format, logging};
 use crate::exit::Exit;
 use crate::progress::Progress;
-use crate::runner::{self, Summary, Wishes, state_of};
+use crate::report::{
+    stored::{self, Stored},
+    text,
+};
+use crate::runner::{self, RunEnd, Summary, Wishes, state_of};
 use crate::store::{ExecutionDir, ExecutionWriter, PLAN_FORMAT, Plan, PlannedRun, Store, StoreError};
 use crate::transport::sweep_stale_sockets;
 use indicatif::MultiProgress;
+use latlab_core::result::RunResult;
 use latlab_core::run_state::{Outcome, State};
+use serde::Serialize;
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+
+/// Columns of the result.
+const WIDTH: usize = 100;
 
 /// Measures a campaign on its boards, all boards at once.
 ///
@@ -120,6 +130,19 @@ impl Refused {
     }
 }
 
+/// Last lines of the event stream: one result per run (docs/json.md).
+#[derive(Debug, Serialize)]
+struct ResultLine<'a> {
+    event: &'static str,
+    result: &'a RunResult,
+}
+
+fn print_line(value: &impl Serialize) {
+    if let Ok(line) = serde_json::to_string(value) {
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+}
+
 fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -163,10 +186,8 @@ fn newest_unfinished(store: &Store) -> Result<Option<ExecutionDir>, StoreError> 
 fn plan(selection: &Selection) -> Plan {
     let now = jiff::Timestamp::now();
     let campaign = &selection.campaign.campaign;
-    let unique: u16 = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), now.as_nanosecond())
-        .to_le_bytes()[..2]
-        .try_into()
-        .map_or(0, u16::from_le_bytes);
+    // Two executions may begin in the same second, in other results directories or on other hosts.
+    let unique = RandomState::new().hash_one(now.as_nanosecond()) & 0xffff;
     let execution = format!("{}-{}-{unique:04x}", now.strftime("%Y%m%d-%H%M%S"), fit_for_file(&campaign.name));
     let mut runs = Vec::new();
     let mut names = BTreeSet::new();
@@ -257,19 +278,42 @@ fn carry_out(common: &Common, writer: ExecutionWriter) -> Exit {
 }
 
 fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
-    if common.format == Format::Text {
-        for end in &summary.runs {
-            let validity = end.judgement.as_ref().map(|j| format!("{:?} {:?}", j.validity, j.verdict));
-            complain(&format!("{}: {:?} {}", end.run, end.outcome, validity.unwrap_or_default()));
+    let measured = |end: &&RunEnd| matches!(end.outcome, Outcome::Judged | Outcome::Lost);
+    for end in summary.runs.iter().filter(measured) {
+        if let Err(error) = show_run(common, directory, &end.run) {
+            complain(&format!("error: {error}"));
         }
+    }
+    for end in summary.runs.iter().filter(|end| matches!(end.outcome, Outcome::Refused | Outcome::Failed)) {
+        complain(&format!("{}: not measured: {}", end.run, end.detail.as_deref().unwrap_or("no reason is known")));
     }
     for error in &summary.store {
         complain(&format!("error: {error}"));
     }
     let left: Vec<&str> =
         summary.runs.iter().filter(|end| end.outcome == Outcome::Detached).map(|end| end.run.as_str()).collect();
+    let not_begun = summary.runs.iter().filter(|end| end.outcome == Outcome::Skipped).count();
+    if not_begun > 0 {
+        complain(&format!(
+            "{not_begun} of {} runs not begun; `latlab resume {}` measures them",
+            summary.runs.len(),
+            directory.name()
+        ));
+    }
     if !left.is_empty() {
         let name = directory.name();
         complain(&format!("left measuring: {}; `latlab resume {name}` brings it home", left.join(", ")));
     }
+}
+
+fn show_run(common: &Common, directory: &ExecutionDir, run: &str) -> Result<(), StoreError> {
+    let Some(planned) = directory.plan().run(run) else { return Ok(()) };
+    let Stored::Measured(result, _) = stored::read(directory, planned)? else { return Ok(()) };
+    match common.format {
+        Format::Json => print_line(&ResultLine { event: "result", result: &result }),
+        Format::Text => {
+            let _ = writeln!(std::io::stdout(), "\n{}", text::render(&result, WIDTH));
+        }
+    }
+    Ok(())
 }

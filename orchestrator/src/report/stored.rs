@@ -1,11 +1,12 @@
 //! A stored run → its result. The judgement is made anew from the stored files: a newer rule judges older runs.
 
-use crate::store::{ExecutionDir, FactsWhen, Plan, PlannedRun, RunDir, StoreError, journal::Entry};
+use crate::store::{ExecutionDir, FactsWhen, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
 use latlab_core::facts::Facts;
-use latlab_core::result::{Identity, RunResult};
+use latlab_core::result::{Identity, RESULT_FORMAT, RunResult};
 use latlab_core::run_state::{Mark, Step};
 use latlab_core::verdict::{Evidence, judge};
 use latprobe::stream::Folded;
+use serde::Serialize;
 
 /// What is stored of a planned run.
 #[derive(Debug)]
@@ -14,6 +15,55 @@ pub enum Stored {
     Measured(Box<RunResult>, Vec<Folded>),
     /// It never got as far as a spec; why, where the journal says so.
     NotStarted(Identity, Option<String>),
+}
+
+/// A run without figures, in `--format json`.
+#[derive(Debug, Serialize)]
+pub struct NotMeasured<'a> {
+    /// [`RESULT_FORMAT`].
+    format: u32,
+    /// Which run it is.
+    identity: &'a Identity,
+    /// Why, where the journal says so.
+    not_measured: Option<&'a str>,
+}
+
+impl<'a> NotMeasured<'a> {
+    /// For `identity`, because of `reason`.
+    pub fn new(identity: &'a Identity, reason: Option<&'a str>) -> Self {
+        Self { format: RESULT_FORMAT, identity, not_measured: reason }
+    }
+}
+
+/// The runs that `name` means: `EXECUTION/RUN`, `RUN` of the newest execution that has it, all runs of an `EXECUTION` (or a
+/// unique beginning of one), or the path of a run's directory. Without a name: the newest execution.
+pub fn find(store: &Store, name: Option<&str>) -> Result<Vec<(ExecutionDir, PlannedRun)>, StoreError> {
+    let all = |execution: ExecutionDir| {
+        let runs = execution.plan().runs.clone();
+        runs.into_iter().map(|run| (execution.clone(), run)).collect()
+    };
+    let Some(name) = name else {
+        let newest = store.executions()?.into_iter().next_back();
+        return newest.transpose().map(|newest| newest.map(all).unwrap_or_default());
+    };
+    match store.run(name) {
+        Ok(run) => {
+            // RESULTS/<execution>/runs/<run>, reached by whatever path.
+            let path = std::fs::canonicalize(run.path()).unwrap_or_else(|_| run.path().to_owned());
+            let execution = ExecutionDir::open(path.ancestors().nth(2).unwrap_or(&path))?;
+            let run = RunDir::at(&path).name();
+            match execution.plan().run(&run).cloned() {
+                Some(planned) => Ok(vec![(execution, planned)]),
+                None => Err(StoreError::NoSuchRun { name: name.to_owned(), root: execution.path().to_owned() }),
+            }
+        }
+        Err(StoreError::NoSuchRun { name, root }) if !name.contains('/') => match store.execution(&name) {
+            Ok(execution) => Ok(all(execution)),
+            Err(StoreError::NoSuchExecution { .. }) => Err(StoreError::NoSuchRun { name, root }),
+            Err(error) => Err(error),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads a run of `execution`.

@@ -76,6 +76,9 @@ pub fn isolated_text(result: &RunResult) -> &str {
     }
 }
 
+/// Columns of a report, on every terminal and in every file: two reports can be compared line by line.
+pub const WIDTH: usize = 80;
+
 /// A table without lines, columns two blanks apart.
 pub(crate) fn plain_table(width: usize) -> Table {
     let mut table = Table::new();
@@ -88,6 +91,15 @@ pub(crate) fn plain_table(width: usize) -> Table {
 pub(crate) fn table_text(table: &Table) -> String {
     let lines = table.lines().map(|line| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned() + "\n");
     lines.collect()
+}
+
+/// Columns of numbers.
+pub(crate) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
 }
 
 fn heading(result: &RunResult, out: &mut String) {
@@ -174,9 +186,11 @@ fn figures(result: &RunResult, width: usize) -> String {
     if let Some(quantiles) = &result.per_period {
         let mut row = vec!["by period".to_owned(), String::new(), String::new(), String::new(), String::new()];
         row.extend(quantile_texts(quantiles));
+        // A missed period is later than none of the wake-ups that missed it.
+        row.push(figure_text(result.total.max));
         table.add_row(row);
     }
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    align_right(&mut table, 1..9);
     table_text(&table)
 }
 
@@ -269,7 +283,7 @@ fn worst(result: &RunResult, out: &mut String) {
     }
 }
 
-/// `text` in lines of at most `width` columns, all but the first indented two more.
+/// `text` in lines of at most `width` columns; in an indented one, all lines but the first are indented two more.
 pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut line = " ".repeat(indent);
@@ -278,7 +292,7 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
         if !is_empty && line.chars().count() + 1 + word.chars().count() > width {
             out.push_str(&line);
             out.push('\n');
-            (line, is_empty) = (" ".repeat(indent + 2), true);
+            (line, is_empty) = (" ".repeat(if indent == 0 { 0 } else { indent + 2 }), true);
         }
         if !is_empty {
             line.push(' ');
@@ -288,6 +302,3 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
     }
     out + &line + "\n"
 }
-
-#[cfg(test)]
-mod tests;

@@ -131,13 +131,14 @@ impl BoardTask {
     }
 
     async fn unlock(&self, board: &Board, deployed: &Deployed) -> Result<(), Stopped> {
-        let execution = &self.context.writer.plan().execution;
+        let plan = self.context.writer.plan();
+        let unlock = || board.unlock(deployed, &plan.holder, &plan.execution);
         let work = async {
-            match board.unlock(deployed, execution).await {
+            match unlock().await {
                 // The link may have idled away after the last run.
                 Err(BoardError::Link(_)) => {
                     board.connect().await?;
-                    board.unlock(deployed, execution).await
+                    unlock().await
                 }
                 other => other,
             }

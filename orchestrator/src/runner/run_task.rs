@@ -1,4 +1,4 @@
-use super::steps::{Mirrors, judge, prepare};
+use super::steps::{Mirrors, collect, judge, prepare};
 use super::{Context, Log, RunEnd};
 use crate::board::{Board, BoardError, Deployed, Fault, RunOnBoard};
 use crate::progress::{self, Stage};
@@ -71,6 +71,9 @@ impl<'a> RunTask<'a> {
 
     /// Until the run is over. Only the results store can stop it from here.
     pub(super) async fn drive(mut self) -> Result<RunEnd, StoreError> {
+        if self.machine.state() == State::Measuring {
+            self.show_stage(Stage::Measuring);
+        }
         let mut action = self.machine.step(Event::Begin, self.context.now_ns());
         loop {
             // A receiver without a sender: the signals' task is gone with the process.
@@ -188,7 +191,7 @@ impl<'a> RunTask<'a> {
     async fn prepare(&mut self) -> Result<Event, StoreError> {
         self.show_stage(Stage::Preparing);
         self.log.intent(Step::Prepare)?;
-        let captures = match self.board.facts(self.deployed).await {
+        let captures = match self.board.facts(self.deployed, 0).await {
             Ok(captures) => captures,
             Err(error) => return self.failed(Step::Prepare, &error),
         };
@@ -217,7 +220,7 @@ impl<'a> RunTask<'a> {
             Err(error) => {
                 tracing::info!(%error, run = self.run.name, "the board does not have the run");
                 // Half a submission would stand in the way of the next.
-                match self.board.remove(&self.on_board).await {
+                match self.board.discard(&self.on_board).await {
                     Err(error) if error.fault() == Fault::Link => self.silent(&error),
                     _ => Event::Unknown,
                 }
@@ -235,15 +238,11 @@ impl<'a> RunTask<'a> {
                 self.show_stage(Stage::Measuring);
                 Ok(Event::Submitted)
             }
-            // The answer may be lost with the board measuring: look before it is done twice.
-            Err(error) if error.fault() == Fault::Link => {
-                self.machine = Machine::new(State::Searching, patience(self.cell, Some(&spec)));
-                Ok(self.silent(&error))
-            }
+            Err(error) if error.fault() == Fault::Link => Ok(self.silent(&error)),
             Err(error) => {
                 let event = self.failed(Step::Submit, &error)?;
                 self.judgement = Some(judge::refused(&self.dir, "probe", &[error.to_string()])?);
-                if let Err(error) = self.board.remove(&self.on_board).await {
+                if let Err(error) = self.board.discard(&self.on_board).await {
                     tracing::warn!(%error, run = self.run.name, "the refused run stays on the board");
                 }
                 Ok(event)
@@ -288,8 +287,8 @@ impl<'a> RunTask<'a> {
         self.show_stage(Stage::Collecting);
         self.log.intent(Step::Collect)?;
         let loads: Vec<String> = self.spec.iter().flat_map(|spec| &spec.loads).map(|load| load.name.clone()).collect();
-        let dead = self.mirrors.is_dead();
-        match super::steps::collect(self.board, self.deployed, &self.on_board, &self.dir, &loads, dead).await? {
+        let (dead, since_ns) = (self.mirrors.is_dead(), self.mirrors.started_mono_ns());
+        match collect(self.board, self.deployed, &self.on_board, &self.dir, &loads, dead, since_ns).await? {
             Ok(()) => {
                 self.log.done(Step::Collect, None)?;
                 Ok(Event::Done)

@@ -111,7 +111,7 @@ pub enum LinkError {
         reason: String,
     },
     /// More output than any sound answer has.
-    #[error("more than {max_bytes} bytes of output")]
+    #[error("the board's answer is longer than {max_bytes} bytes, which no sound one is")]
     TooMuchOutput {
         /// The bound.
         max_bytes: usize,

@@ -62,7 +62,7 @@ fn targets(root: &mut Reader<'_>, instead: &[String]) -> (Vec<String>, Vec<Span>
     if instead.is_empty() {
         return in_file.into_iter().unzip();
     }
-    let named = |target: &String| (target.clone(), Span::whole(&Source::option("--target", target)));
+    let named = |target: &String| (target.clone(), Span::new(&Source::option("--target", target), 0..target.len()));
     let on_command_line: Vec<_> = instead.iter().map(named).collect();
     distinct(&on_command_line, root.sink());
     (instead.to_vec(), on_command_line.into_iter().map(|(_, span)| span).collect())

@@ -43,7 +43,7 @@ fn unknown_load(node: &Node, name: &str, names: &[&str]) -> Diagnostic {
             .label("no load is defined")
             .help(format!("define it: `[loads.{name}.hackbench]`, `.dd`, `.cat` or `.command`"));
     }
-    unknown(&node.span, "load", name, "`[loads]`", names)
+    unknown(&node.span, "load", name, "loads", names)
 }
 
 /// The names in `load`, each with its node.
@@ -85,7 +85,7 @@ fn definition(root: &Reader<'_>, entry: &Entry, extent: Extent) -> Option<Load> 
     for stray in table.entries().iter().filter(|e| !KINDS.contains(&e.key.as_str())) {
         let is_table = matches!(stray.node.value, Value::Table(_));
         let diagnostic = if is_table || nearest(&stray.key, KINDS.iter().copied()).is_some() {
-            unknown(&stray.key_span, "kind of load", &stray.key, &format!("`{path}`"), KINDS)
+            unknown(&stray.key_span, "kind of load", &stray.key, &path, KINDS)
         } else {
             Diagnostic::error(stray.key_span.clone(), format!("`{path}` lacks its kind"))
                 .label("belongs into the table of the kind")

@@ -12,6 +12,8 @@ pub mod model;
 mod only;
 mod set;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use fit::thread_count;
 pub use fit::{Misfit, MisfitKind, fit};
@@ -149,7 +151,7 @@ fn drop_duplicates(cells: &mut Vec<Resolved>, sink: &Sink) -> Vec<Resolved> {
         let key = serde_json::to_string(&cell.cell.settings).expect("settings are plain data");
         if let Some((first, at)) = seen.get(&key) {
             let message = format!("cell `{}` is the same as `{first}`, and is measured once", cell.cell.name);
-            sink.push(Diagnostic::warning(cell.at.clone(), message).also(at.clone(), ""));
+            sink.push(Diagnostic::warning(cell.at.clone(), message).also(at.clone(), "the same"));
         } else {
             seen.insert(key, (cell.cell.name.clone(), cell.at.clone()));
             kept.push(cell);

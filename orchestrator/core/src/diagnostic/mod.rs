@@ -2,6 +2,8 @@
 
 mod render;
 mod suggest;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use render::Style;
 pub use suggest::nearest;
@@ -208,7 +210,7 @@ impl Diagnostics {
     pub fn render(&self, style: Style) -> String {
         let mut shown: Vec<String> = self.list.iter().take(MOST_SHOWN).map(|d| render::render(d, style)).collect();
         if let Some(more) = self.list.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
-            shown.push(format!("… and {more} more"));
+            shown.push(format!("... and {more} more"));
         }
         shown.join("\n\n")
     }

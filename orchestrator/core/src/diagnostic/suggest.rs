@@ -6,7 +6,7 @@ pub fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     known
         .into_iter()
         .map(|name| (strsim::damerau_levenshtein(&found, &fold(name)), name))
-        .filter(|(distance, name)| *distance <= (name.chars().count().max(3) / 3).max(1))
+        .filter(|(distance, name)| *distance <= name.chars().count() / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
@@ -29,6 +29,7 @@ mod tests {
             ("PREEMPT_RT", Some("preempt-rt")),
             ("cpu", Some("cpus")),
             ("fifo", None),
+            ("r", None),
             ("", None),
             ("colour", None),
         ] {

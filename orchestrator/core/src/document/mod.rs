@@ -21,9 +21,8 @@ pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostics> {
     let refuse =
         |message: String, help: &str| Err([Diagnostic::error(whole(), message).help(help)].into_iter().collect());
     if bytes.len() > LARGEST_FILE {
-        let message =
-            format!("file of {} bytes: a campaign or target file has at most {LARGEST_FILE} (1 MiB)", bytes.len());
-        return refuse(message, "is this the right file?");
+        let message = format!("file of more than {LARGEST_FILE} bytes (1 MiB)");
+        return refuse(message, "campaign and target files are smaller; is this the right file?");
     }
     match std::str::from_utf8(bytes) {
         Err(error) => {

@@ -160,23 +160,24 @@ impl<'a> Reader<'a> {
     pub fn finish(self) {
         for entry in self.table.entries() {
             if !self.known.contains(&entry.key.as_str()) {
-                let of = if self.path.is_empty() { "this file".to_owned() } else { format!("`{}`", self.path) };
-                self.sink.push(unknown(&entry.key_span, "key", &entry.key, &of, &self.known));
+                self.sink.push(unknown(&entry.key_span, "key", &entry.key, &self.path, &self.known));
             }
         }
     }
 }
 
-/// An unknown name: the nearest known one if there is one, and all of them.
-pub fn unknown(span: &Span, what: &str, found: &str, of: &str, known: &[&str]) -> Diagnostic {
+/// An unknown name in the table `path` (empty at the top): the nearest known one if there is one, and all of them.
+pub fn unknown(span: &Span, what: &str, found: &str, path: &str, known: &[&str]) -> Diagnostic {
     let mut sorted = known.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
     let listed = sorted.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let all = if listed.is_empty() { format!("{of} has none") } else { format!("{of} has: {listed}") };
+    let place = if path.is_empty() { "here".to_owned() } else { format!("in `{path}`") };
+    let all =
+        if listed.is_empty() { format!("nothing is allowed {place}") } else { format!("allowed {place}: {listed}") };
     let diagnostic = Diagnostic::error(span.clone(), format!("unknown {what} `{found}`"));
     match nearest(found, sorted.iter().copied()) {
         Some(name) => diagnostic.label(format!("did you mean `{name}`?")).help(all),
-        None => diagnostic.label(format!("not a {what} of {of}")).help(all),
+        None => diagnostic.help(all),
     }
 }

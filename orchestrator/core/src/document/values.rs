@@ -194,7 +194,7 @@ pub fn list<T>(item: impl Fn(&Node) -> Parsed<T>) -> impl Fn(&Node) -> Parsed<Ve
         let Value::Array(nodes) = &node.value else {
             let help = match &node.value {
                 Value::String(text) if !text.contains('\n') => format!("write it in brackets: [\"{text}\"]"),
-                _ => "write it in brackets: [ … ]".to_owned(),
+                _ => "write it in brackets: [ ... ]".to_owned(),
             };
             return refuse("`{}` is a list", format!("this is {}", node.value.kind()), help);
         };

@@ -31,12 +31,30 @@ impl<'a> Captures<'a> {
         self.word(path)?.parse().ok()
     }
 
+    /// Captures whose path starts with `prefix`: (rest of the path, text); no text where the board has no such thing.
+    /// What could not be looked at is left out.
+    pub(super) fn figures<'s>(&'s self, prefix: &'s str) -> impl Iterator<Item = (&'a str, Option<&'a str>)> + 's {
+        self.all(prefix).filter_map(|(rest, capture)| match (&capture.text, capture.error.as_deref()) {
+            (Some(text), _) => Some((rest, Some(trim_end(text)))),
+            (None, Some("ENOENT")) => Some((rest, None)),
+            (None, _) => None,
+        })
+    }
+
+    /// Content of the first file whose path starts with `prefix` and ends with `suffix`.
+    pub(super) fn ending(&self, prefix: &str, suffix: &str) -> Option<&'a str> {
+        self.under(prefix).find(|(rest, _)| rest.ends_with(suffix)).map(|(_, text)| text)
+    }
+
     /// Captures whose path starts with `prefix` and holds text: (rest of the path, text).
     pub(super) fn under<'s>(&'s self, prefix: &'s str) -> impl Iterator<Item = (&'a str, &'a str)> + 's {
+        self.all(prefix).filter_map(|(rest, capture)| Some((rest, trim_end(capture.text.as_deref()?))))
+    }
+
+    fn all<'s>(&'s self, prefix: &'s str) -> impl Iterator<Item = (&'a str, &'a Capture)> + 's {
         self.0
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
             .map_while(move |(path, capture)| Some((path.strip_prefix(prefix)?, *capture)))
-            .filter_map(|(rest, capture)| Some((rest, trim_end(capture.text.as_deref()?))))
     }
 }
 

@@ -28,8 +28,6 @@ pub fn cpu_list_text(cpus: Option<&CpuList>) -> String {
     }
 }
 
-const CPU: &str = "/sys/devices/system/cpu/";
-
 pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     let list = |path: &str| CpuList::parse(captures.text(path)?).ok();
     facts.online = list("/sys/devices/system/cpu/online");
@@ -68,29 +66,16 @@ fn cmdline_list(cmdline: &[String], key: &str) -> Option<CpuList> {
     }
 }
 
-/// `cpuN/cpufreq/…`, or since 4.3 `cpufreq/policyN/…` with its `affected_cpus`.
 fn scaling(captures: &Captures, online: Option<&CpuList>) -> BTreeMap<u32, CpuFacts> {
-    let read = |base: &str| {
-        let file = |name: &str| format!("{base}/{name}");
+    let read = |cpu: &u32| {
+        let file = |name: &str| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}");
         let facts = CpuFacts {
             governor: captures.word(&file("scaling_governor")).map(str::to_owned),
             frequency_khz: captures.number(&file("scaling_cur_freq")),
             frequency_min_khz: captures.number(&file("scaling_min_freq")),
             frequency_max_khz: captures.number(&file("scaling_max_freq")),
         };
-        (facts != CpuFacts::default()).then_some(facts)
+        (facts != CpuFacts::default()).then_some((*cpu, facts))
     };
-    let mut cpus = BTreeMap::new();
-    for (rest, affected) in captures.under("/sys/devices/system/cpu/cpufreq/policy") {
-        let Some(policy) = rest.strip_suffix("/affected_cpus") else { continue };
-        let affected = CpuList::parse(&affected.split_whitespace().collect::<Vec<_>>().join(",")).unwrap_or_default();
-        let Some(facts) = read(&format!("{CPU}cpufreq/policy{policy}")) else { continue };
-        cpus.extend(affected.as_slice().iter().map(|cpu| (*cpu, facts.clone())));
-    }
-    for cpu in online.map(CpuList::as_slice).unwrap_or_default() {
-        if let Some(facts) = read(&format!("{CPU}cpu{cpu}/cpufreq")) {
-            cpus.insert(*cpu, facts);
-        }
-    }
-    cpus
+    online.map(CpuList::as_slice).unwrap_or_default().iter().filter_map(read).collect()
 }

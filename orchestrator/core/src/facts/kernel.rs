@@ -8,11 +8,12 @@ use latprobe::cpulist::CpuList;
 
 pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     facts.version = captures.word("/proc/version").map(str::to_owned);
-    facts.release = captures.first_word(&["/proc/sys/kernel/osrelease", "@release"]).map(str::to_owned).or_else(|| {
+    facts.release = captures.word("/proc/sys/kernel/osrelease").map(str::to_owned).or_else(|| {
         let version = facts.version.as_deref()?.strip_prefix("Linux version ")?;
         version.split_whitespace().next().map(str::to_owned)
     });
-    facts.machine = captures.first_word(&["@machine", "/proc/sys/kernel/arch"]).map(str::to_owned);
+    // `sysname nodename release version machine`; only the version holds blanks.
+    facts.machine = captures.word("@uname").and_then(|names| names.split_whitespace().next_back()).map(str::to_owned);
     facts.arch = facts.machine.as_deref().and_then(arch_of_machine);
     facts.boot_id = captures.word("/proc/sys/kernel/random/boot_id").map(str::to_owned);
     facts.cmdline = captures.text("/proc/cmdline").map(split_cmdline);
@@ -63,7 +64,10 @@ fn preemption(captures: &Captures, facts: &Facts) -> Option<Preemption> {
     if version.contains("PREEMPT_RT") || version.contains("PREEMPT RT") {
         return Some(Preemption::PreemptRt);
     }
-    let config = captures.text("@config");
+    let config = captures
+        .text("@config.gz")
+        .or_else(|| captures.ending("/boot/config-", ""))
+        .or_else(|| captures.ending("/lib/modules/", "/config"));
     let config = |option: &str| {
         let set = format!("CONFIG_{option}=y");
         config.is_some_and(|text| text.lines().any(|line| line == set))

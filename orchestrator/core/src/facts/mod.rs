@@ -79,10 +79,10 @@ pub struct Facts {
     pub oom_kills: Option<u64>,
     /// User the probe ran as.
     pub uid: Option<u32>,
-    /// Tools looked for on the `PATH`: name → path, `None` where the board has none.
+    /// Programs looked for on the `PATH`: name → path, `None` where the board has none.
     pub tools: BTreeMap<String, Option<String>>,
-    /// The work directory.
-    pub work_dir: Option<WorkDir>,
+    /// Directories that runs may be kept in.
+    pub work_dirs: Vec<WorkDir>,
     /// Board model (device tree, else DMI).
     pub model: Option<String>,
     /// Kernel log, oldest line first.
@@ -115,3 +115,6 @@ impl Facts {
         Some(self.cmdline.as_ref()?.iter().any(|w| w == word))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::Facts;
 use super::captures::Captures;
+use latprobe::cpulist::CpuList;
 use std::collections::BTreeMap;
 
 /// Time a CPU keeps for ordinary tasks against real-time ones.
@@ -24,8 +25,8 @@ pub struct RtThread {
     pub policy: ThreadPolicy,
     /// Real-time priority 1..=99; 0 for deadline.
     pub priority: u32,
-    /// CPU it ran on last.
-    pub cpu: Option<u32>,
+    /// CPUs it may run on.
+    pub cpus: Option<CpuList>,
 }
 
 /// Policies above `SCHED_OTHER`.
@@ -43,7 +44,7 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     facts.rt_runtime_us = captures.number("/proc/sys/kernel/sched_rt_runtime_us");
     facts.rt_period_us = captures.number("/proc/sys/kernel/sched_rt_period_us");
     facts.fair_server = fair_server(captures);
-    facts.rt_threads = captures.text("@threads").map(threads);
+    facts.rt_threads = captures.text("@rt_threads").map(threads);
 }
 
 fn fair_server(captures: &Captures) -> Option<BTreeMap<u32, FairServer>> {
@@ -59,29 +60,23 @@ fn fair_server(captures: &Captures) -> Option<BTreeMap<u32, FairServer>> {
     (!servers.is_empty()).then_some(servers)
 }
 
-/// Lines of `/proc/PID/task/TID/stat`; policy and priority are fields 41 and 40, the CPU is field 39 (proc(5)).
+/// `pid tid policy priority cpus name`, one thread a line; a name may hold blanks.
 fn threads(text: &str) -> Vec<RtThread> {
     text.lines().filter_map(thread).collect()
 }
 
 fn thread(line: &str) -> Option<RtThread> {
-    // The name may hold blanks and brackets: it ends at the last bracket.
-    let (tid, rest) = line.split_once(" (")?;
-    let (name, rest) = rest.rsplit_once(") ")?;
-    // `rest` starts with field 3.
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3).copied();
-    let policy = match field(41)? {
-        "1" => ThreadPolicy::Fifo,
-        "2" => ThreadPolicy::Rr,
-        "6" => ThreadPolicy::Deadline,
-        _ => return None,
-    };
+    let mut fields = line.splitn(6, ' ').skip(1);
     Some(RtThread {
-        tid: tid.trim().parse().ok()?,
-        name: name.to_owned(),
-        policy,
-        priority: field(40)?.parse().ok()?,
-        cpu: field(39)?.parse().ok(),
+        tid: fields.next()?.parse().ok()?,
+        policy: match fields.next()? {
+            "fifo" => ThreadPolicy::Fifo,
+            "rr" => ThreadPolicy::Rr,
+            "deadline" => ThreadPolicy::Deadline,
+            _ => return None,
+        },
+        priority: fields.next()?.parse().ok()?,
+        cpus: CpuList::parse(fields.next()?).ok().filter(|cpus| !cpus.is_empty()),
+        name: fields.next()?.to_owned(),
     })
 }

@@ -4,15 +4,21 @@ use super::captures::Captures;
 use super::{Facts, kernel_log};
 use std::collections::BTreeMap;
 
-/// The work directory on the board.
+/// A directory on the board that runs are kept in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkDir {
-    /// Path.
+    /// Path, symbolic links resolved.
     pub path: String,
     /// Kind of storage (`ext4`, `tmpfs`, `overlay`, `nfs` …).
-    pub kind: String,
+    pub kind: Option<String>,
+    /// What is mounted there (`/dev/mmcblk0p2`).
+    pub device: Option<String>,
     /// Free space, in bytes.
     pub free_bytes: Option<u64>,
+    /// Files can be written.
+    pub writable: Option<bool>,
+    /// Programs cannot be started from it.
+    pub noexec: Option<bool>,
 }
 
 pub(super) fn read(captures: &Captures, facts: &mut Facts) {
@@ -32,16 +38,12 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     facts.interrupts = captures.text("/proc/interrupts").map(interrupts).unwrap_or_default();
     facts.uid = captures.number("@uid");
     facts.mono_ns = captures.number("@mono_ns");
-    facts.tools = captures.text("@tools").map(tools).unwrap_or_default();
-    facts.work_dir = captures.text("@workdir").and_then(work_dir);
+    facts.tools = captures.figures("@which:").map(|(tool, path)| (tool.to_owned(), path.map(str::to_owned))).collect();
+    facts.work_dirs = captures.under("@workdir:").map(|(asked, text)| work_dir(asked, text)).collect();
     facts.model = captures
-        .first_word(&[
-            "/proc/device-tree/model",
-            "/sys/firmware/devicetree/base/model",
-            "/sys/class/dmi/id/product_name",
-        ])
+        .first_word(&["/sys/firmware/devicetree/base/model", "/sys/class/dmi/id/product_name"])
         .map(str::to_owned);
-    facts.kernel_log = captures.text("/dev/kmsg").or_else(|| captures.text("@dmesg")).map(kernel_log::parse);
+    facts.kernel_log = captures.text("@kernel_log").map(kernel_log::parse);
     facts.temperatures_mc = temperatures(captures);
 }
 
@@ -76,23 +78,20 @@ fn interrupts(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `name path` or `name` alone, one a line.
-fn tools(text: &str) -> BTreeMap<String, Option<String>> {
-    text.lines()
-        .filter_map(|line| {
-            let mut words = line.split_whitespace();
-            Some((words.next()?.to_owned(), words.next().map(str::to_owned)))
-        })
-        .collect()
-}
-
-fn work_dir(text: &str) -> Option<WorkDir> {
-    let mut words = text.lines().next()?.split_whitespace();
-    Some(WorkDir {
-        path: words.next()?.to_owned(),
-        kind: words.next()?.to_owned(),
-        free_bytes: words.next().and_then(|w| w.parse().ok()),
-    })
+/// `key value` lines.
+fn work_dir(asked: &str, text: &str) -> WorkDir {
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+        line.filter(|value| !value.is_empty())
+    };
+    WorkDir {
+        path: value("path").unwrap_or(asked).to_owned(),
+        kind: value("fstype").map(str::to_owned),
+        device: value("device").map(str::to_owned),
+        free_bytes: value("free_bytes").and_then(|n| n.parse().ok()),
+        writable: value("writable").and_then(|b| b.parse().ok()),
+        noexec: value("noexec").and_then(|b| b.parse().ok()),
+    }
 }
 
 fn temperatures(captures: &Captures) -> BTreeMap<String, i64> {
@@ -101,7 +100,7 @@ fn temperatures(captures: &Captures) -> BTreeMap<String, i64> {
         .under(BASE)
         .filter_map(|(rest, temperature)| {
             let zone = rest.strip_suffix("/temp")?;
-            let name = captures.word(&format!("{BASE}{zone}/type")).unwrap_or(zone);
+            let name = captures.word(&format!("{BASE}{zone}/type")).unwrap_or("zone");
             Some((format!("{name} {zone}"), temperature.trim().parse().ok()?))
         })
         .collect()

@@ -204,3 +204,6 @@ fn deadline_ns(settings: &Settings, threads: &[Thread]) -> u64 {
         [measuring_ns, drift_ns, settings.measure.warmup_ns, offset_ns].into_iter().fold(0, u64::saturating_add);
     nominal_ns.saturating_add(nominal_ns / 10).saturating_add(OVERHEAD_NS)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 mod load;
 mod ssh;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use load::boot_method_name;
 pub use load::{Loaded, load};

@@ -140,7 +140,8 @@ const KEY_TYPES: &[&str] = &[
 fn host_key(node: &Node) -> Parsed<String> {
     let text = non_empty(node)?;
     let refuse = |label: String| {
-        let help = "write type and key as `ssh-keyscan HOST` prints them, without the host name: \"ssh-ed25519 AAAA…\"";
+        let help =
+            "write type and key as `ssh-keyscan HOST` prints them, without the host name: \"ssh-ed25519 AAAA...\"";
         Err(vec![Problem::new("`{}` holds no host key", label, help)])
     };
     let mut words = text.split_whitespace();

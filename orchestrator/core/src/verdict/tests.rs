@@ -181,13 +181,13 @@ fn pauses_of_the_recipe_do_not_count_against_its_duty() {
 fn the_kernel_log_since_the_start_is_read() {
     let log = |lines: &str| {
         let mut stored = good();
-        let text = format!("6,1,1000000,-;booted\n{lines}");
-        stored.after = Some(Facts::parse(&captures_with("/dev/kmsg", &text)));
+        let text = format!("<6>[    1.000000] booted\n{lines}");
+        stored.after = Some(Facts::parse(&captures_with("@kernel_log", &text)));
         let judgement = stored.judge();
         let found = finding(&judgement, "kernel-log").clone();
         (found.outcome, found.detail)
     };
-    assert_eq!(log("6,2,2000000,-;eth0: link up\n").0, Outcome::Ok);
+    assert_eq!(log("<6>[    2.000000] eth0: link up\n").0, Outcome::Ok);
     for (line, outcome) in [
         ("Internal error: Oops: 5 [#1] SMP ARM", Outcome::Invalidates),
         ("BUG: unable to handle page fault for address", Outcome::Invalidates),
@@ -201,23 +201,23 @@ fn the_kernel_log_since_the_start_is_read() {
             Outcome::Invalidates,
         ),
     ] {
-        let (found, detail) = log(&format!("3,2,2000000,-;{line}\n"));
+        let (found, detail) = log(&format!("<3>[    2.000000] {line}\n"));
         assert_eq!(found, outcome, "{line}");
         assert!(detail.contains(line), "{detail}");
     }
     let (outcome, detail) = log(
-        "4,2,2000000,-;sched: RT throttling activated\n3,3,2100000,-;kernel BUG at mm/x.c\n3,4,2200000,-;BUG: again\n",
+        "<4>[    2.000000] sched: RT throttling activated\n<3>[    2.100000] kernel BUG at mm/x.c\n<3>[    2.200000] BUG: again\n",
     );
     assert_eq!(outcome, Outcome::Invalidates);
     assert!(detail.starts_with("the kernel found itself broken (2 lines"), "{detail}");
     // What stood there before the run is not of the run.
     let mut stored = good();
-    let old = Facts::parse(&captures_with("/dev/kmsg", "4,1,500,-;BUG: old\n6,2,1000,-;x\n"));
+    let old = Facts::parse(&captures_with("@kernel_log", "<4>[    0.000500] BUG: old\n<6>[    0.001000] x\n"));
     (stored.before, stored.after) = (old.clone(), Some(old));
     assert_eq!(finding(&stored.judge(), "kernel-log").outcome, Outcome::Ok);
     // A ring that was overwritten in between hides what it lost.
     let mut stored = good();
-    stored.after = Some(Facts::parse(&captures_with("/dev/kmsg", "6,900,5000000,-;x\n")));
+    stored.after = Some(Facts::parse(&captures_with("@kernel_log", "<6>[    5.000000] x\n")));
     assert_eq!(finding(&stored.judge(), "kernel-log").outcome, Outcome::Unknown);
 }
 

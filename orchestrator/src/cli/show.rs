@@ -1,0 +1,74 @@
+//! `latlab show`: stored runs, judged anew from their files.
+
+use super::diagnostics::print_json;
+use super::run::ResultsArgs;
+use super::{Common, Format};
+use crate::exit::Exit;
+use crate::report::stored::{self, Stored};
+use crate::report::text;
+use crate::store::{Store, StoreError};
+use std::io::Write;
+
+/// Shows stored runs: what was measured, the figures, and what they are worth.
+///
+/// Nothing is contacted; the judgement is made anew from the stored files. Exit code 0 when the runs could be shown,
+/// whatever they say.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// RUN, EXECUTION/RUN, an execution (all its runs), or the path of a run's directory; default: the newest execution.
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    results: ResultsArgs,
+}
+
+/// Runs the verb.
+pub(super) fn run(common: &Common, args: &Args) -> Exit {
+    match show(common, args) {
+        Ok(()) => Exit::Success,
+        Err(error) => store_failed(&error),
+    }
+}
+
+fn show(common: &Common, args: &Args) -> Result<(), StoreError> {
+    let store = Store::open(args.results.path())?;
+    let runs = stored::find(&store, args.run.as_deref())?;
+    for (number, (execution, planned)) in runs.iter().enumerate() {
+        let stored = stored::read(execution, planned)?;
+        match (common.format, &stored) {
+            (Format::Json, Stored::Measured(result, _)) => print_json(result),
+            (Format::Json, Stored::NotStarted(identity, reason)) => {
+                print_json(&stored::NotMeasured::new(identity, reason.as_deref()));
+            }
+            (Format::Text, stored) => {
+                let separator = if number > 0 { "\n" } else { "" };
+                print(&format!("{separator}{}", text_of(stored)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn text_of(stored: &Stored) -> String {
+    match stored {
+        Stored::Measured(result, _) => text::render(result, text::WIDTH),
+        Stored::NotStarted(identity, reason) => {
+            let reason = reason.as_deref().unwrap_or("it has not begun, or was interrupted before it began");
+            format!("{}/{}: not measured: {reason}\n", identity.execution, identity.run)
+        }
+    }
+}
+
+/// On stdout; nothing can be done where that is closed.
+pub(super) fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Says what is wrong with the store; a name that is not there is the command line's fault.
+pub(super) fn store_failed(error: &StoreError) -> Exit {
+    let _ = writeln!(std::io::stderr(), "error: {error}");
+    match error {
+        StoreError::NoSuchRun { .. } | StoreError::NoSuchExecution { .. } | StoreError::Ambiguous { .. } => Exit::Usage,
+        _ => Exit::Store,
+    }
+}

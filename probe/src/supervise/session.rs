@@ -1,0 +1,486 @@
+//! The supervisor's life: prepare, keep everything up while it is measured, put everything back.
+
+use super::{
+    deltas::Deltas,
+    dir::{RunDir, State, boot_id},
+    guard::Guard,
+    journal::{Change, Journal},
+    loads::{Loads, Told},
+    prepare::{self, Measurer},
+    privileges, settings,
+    watch::Watch,
+};
+use crate::{
+    error::{Doing, Error, Result},
+    measure::{Ending, Region, Schedule},
+    rt::{clock::now_ns, fd, fd::Signals, process, process::Ended, sched, system},
+};
+use latprobe::{
+    cpulist::CpuList,
+    spec::{CpuDmaLatency, Length, Spec},
+    status::Stage,
+    stream::{
+        Checkpoint, End, EndReason, Event, EventKind, Header, Instrument, Phase, PhaseKind, Record, STREAM_FORMAT,
+    },
+};
+use std::{fs::File, os::fd::AsFd, time::Duration};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Between the word to sample and the first due time: all threads must be waiting by then.
+const HEAD_START_NS: u64 = 100_000_000;
+/// Between attempts to write what could not be written.
+const RETRY_NS: u64 = SECOND_NS;
+/// Between looks at the output of a load that prints too much.
+const CHATTY_NS: u64 = 100_000_000;
+
+/// Owns the run in `dir` until it is over and everything is put back. `up` is called once it measures, or is about to.
+pub(super) fn run(dir: &RunDir, up: fn()) -> Result<()> {
+    let Some(alive) = dir.take()? else {
+        let pid = dir.state()?.map(|state| state.supervisor_pid);
+        return Err(Error::Alive { path: dir.path().to_owned(), pid });
+    };
+    let signals = Signals::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD]).doing(|| "cannot block signals")?;
+    let spec = dir.spec()?;
+    let mut session = Session::begin(dir, spec, signals)?;
+    let result = session.prepare(up);
+    let (reason, detail) = match &result {
+        Ok(()) => session.watch(),
+        Err(error) => (EndReason::Failed, error.to_string()),
+    };
+    session.end(reason, detail);
+    drop(alive);
+    result
+}
+
+struct Session<'a> {
+    dir: &'a RunDir,
+    spec: Spec,
+    signals: Signals,
+    state: State,
+    state_stored: bool,
+    journal: Journal,
+    deadline_ns: u64,
+    schedule: Option<Schedule>,
+    measuring: bool,
+    measurer: Option<Measurer>,
+    bench: Option<(Region, Deltas)>,
+    guard: Option<Guard>,
+    loads: Option<Loads>,
+    watch: Option<Watch>,
+    dma_latency: Option<File>,
+    lost_blocks: u64,
+}
+
+impl<'a> Session<'a> {
+    fn begin(dir: &'a RunDir, spec: Spec, signals: Signals) -> Result<Self> {
+        let now = now_ns();
+        let state = State {
+            run_id: spec.run_id.clone(),
+            stage: Stage::Preparing,
+            message: None,
+            run_boot_id: boot_id(),
+            start_mono_ns: now,
+            supervisor_pid: i32::try_from(std::process::id()).unwrap_or(0),
+        };
+        let segment = dir.segments()?.last().map_or(0, |last| last.segment + 1);
+        let path = dir.stream(segment);
+        let mut journal = Journal::create(&path, now).doing(|| format!("cannot create {}", path.display()))?;
+        dir.write_state(&state)?;
+        let [_, _, kernel_release, ..] = system::uname().doing(|| "uname")?;
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        journal.append(&Record::Header(Header {
+            format: STREAM_FORMAT,
+            run_id: spec.run_id.clone(),
+            segment,
+            probe_version: env!("CARGO_PKG_VERSION").to_owned(),
+            boot_id: state.run_boot_id.clone(),
+            kernel_release,
+            mono_ns: now,
+            realtime_ns: u64::try_from(wall.as_nanos()).unwrap_or(0),
+            bin_width_ns: spec.measure.bin_width_ns,
+            bins: spec.measure.bins,
+            worst: spec.measure.worst,
+            loads: spec.loads.iter().map(|load| load.name.clone()).collect(),
+        }));
+        Ok(Self {
+            dir,
+            deadline_ns: now.saturating_add(spec.deadline_ns),
+            spec,
+            signals,
+            state,
+            state_stored: true,
+            journal,
+            schedule: None,
+            measuring: false,
+            measurer: None,
+            bench: None,
+            guard: None,
+            loads: None,
+            watch: None,
+            dma_latency: None,
+            lost_blocks: 0,
+        })
+    }
+
+    fn prepare(&mut self, up: fn()) -> Result<()> {
+        let (undo, mut dma) = prepare::inspect(&self.spec)?;
+        let allowed = sched::affinity().doing(|| "cannot read the CPU affinity")?;
+        for problem in privileges::leave_session_groups() {
+            self.note("supervisor", problem);
+        }
+        let region = Region::new(&self.spec).doing(|| "cannot share memory for the counters")?;
+        self.measurer = Some(Measurer::fork(&self.spec, region)?);
+        self.bench = Some((region, Deltas::new(region)));
+        undo.store(self.dir)?;
+        self.guard = Some(Guard::start(self.dir).doing(|| "cannot fork the guard")?);
+        for entry in &undo.entries {
+            match entry.apply() {
+                Ok(now) => {
+                    let detail = format!("was `{}`, is `{now}`", entry.old);
+                    self.event(EventKind::SettingApplied, &entry.path, detail);
+                }
+                Err(error) if entry.path.ends_with("/pm_qos_resume_latency_us") => {
+                    dma = Some(format!("refused: {error}"))
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for problem in privileges::take(&self.spec, &allowed) {
+            self.note("supervisor", problem);
+        }
+        let report = self.measurer()?.set_up()?;
+        let accepted = prepare::judge(&self.spec, &report)?;
+        if self.spec.measure.cpu_dma_latency == CpuDmaLatency::Hold {
+            let (held, text) = prepare::hold_dma_latency();
+            (self.dma_latency, dma) = (held, Some(text));
+        }
+        let selftest = report.selftest.ok_or_else(|| Error::Refused(vec!["no self-test of the clock".into()]))?;
+        self.journal.append(&Record::Instrument(Instrument {
+            threads: report.threads,
+            selftest,
+            memory_locked: report.memory_locked,
+            cpu_dma_latency: dma.unwrap_or_else(|| "none".to_owned()),
+            supervisor_cpus: sched::affinity().unwrap_or_default().to_string(),
+            accepted,
+        }));
+        self.store();
+        up();
+        self.start(region, &allowed)
+    }
+
+    fn measurer(&mut self) -> Result<&mut Measurer> {
+        self.measurer.as_mut().ok_or_else(|| Error::Refused(vec!["the measuring process is gone".into()]))
+    }
+
+    /// Loads first, then the threads.
+    fn start(&mut self, region: Region, allowed: &CpuList) -> Result<()> {
+        let now = now_ns();
+        let mut loads = Loads::new(&self.spec, self.dir, allowed, now)?;
+        let told = loads.start_due(self.dir.path(), now);
+        self.loads = Some(loads);
+        self.tell(told);
+        let measured: CpuList = self.spec.measure.threads.iter().filter_map(|thread| thread.cpu).collect();
+        self.watch = Some(Watch::new(measured));
+        let start_ns = now_ns() + HEAD_START_NS;
+        let from_ns = start_ns + self.spec.warmup_ns;
+        let (until_ns, cycles) = match self.spec.length {
+            Length::DurationNs(ns) => (from_ns + ns, u64::MAX),
+            Length::Cycles(cycles) => (u64::MAX, cycles),
+        };
+        let schedule = Schedule { start_ns, from_ns, until_ns, cycles };
+        region.set_schedule(schedule);
+        self.schedule = Some(schedule);
+        let threads = self.spec.measure.threads.len();
+        self.measurer()?.go(threads)?;
+        if self.spec.warmup_ns > 0 {
+            self.phase(PhaseKind::WarmUp, start_ns);
+            self.stage(Stage::WarmUp);
+        } else {
+            self.begin_measuring(from_ns);
+        }
+        self.store();
+        Ok(())
+    }
+
+    fn begin_measuring(&mut self, from_ns: u64) {
+        self.measuring = true;
+        self.phase(PhaseKind::Measuring, from_ns);
+        self.stage(Stage::Measuring);
+    }
+
+    /// Until the measuring is over: why it is.
+    fn watch(&mut self) -> (EndReason, String) {
+        let every_ns = self.spec.checkpoint_ns;
+        let from_ns = self.schedule.map_or(0, |schedule| schedule.from_ns);
+        let mut next_checkpoint_ns = now_ns() + every_ns;
+        loop {
+            let now = now_ns();
+            if now >= self.deadline_ns {
+                return (EndReason::Deadline, "the deadline came first".to_owned());
+            }
+            if !self.measuring && now >= from_ns {
+                self.checkpoint(now);
+                self.begin_measuring(from_ns);
+                next_checkpoint_ns = from_ns + every_ns;
+            }
+            if now >= next_checkpoint_ns {
+                self.checkpoint(now);
+                next_checkpoint_ns += (now - next_checkpoint_ns) / every_ns * every_ns + every_ns;
+            }
+            let told = self.loads.as_mut().map(|loads| loads.start_due(self.dir.path(), now)).unwrap_or_default();
+            self.tell(told);
+            self.store();
+            self.journal.sync_if_due(now_ns(), self.spec.sync_ns);
+            let mut wake_ns = next_checkpoint_ns.min(self.deadline_ns);
+            if !self.measuring {
+                wake_ns = wake_ns.min(from_ns);
+            }
+            if let Some(ending) = self.wait(wake_ns) {
+                return ending;
+            }
+        }
+    }
+
+    /// Waits for a signal, output of a load, or the time; why measuring is over, if it is.
+    fn wait(&mut self, mut wake_ns: u64) -> Option<(EndReason, String)> {
+        let now = now_ns();
+        let loads = self.loads.as_ref()?;
+        wake_ns = wake_ns.min(loads.next_start_ns().unwrap_or(u64::MAX));
+        if !self.journal.is_written() || !self.state_stored {
+            wake_ns = wake_ns.min(now + RETRY_NS);
+        }
+        if loads.has_chatty() {
+            wake_ns = wake_ns.min(now + CHATTY_NS);
+        }
+        let mut fds = vec![self.signals.as_fd()];
+        fds.extend(loads.outputs());
+        if let Err(error) = fd::poll(&fds, Duration::from_nanos(wake_ns.saturating_sub(now))) {
+            return Some((EndReason::Failed, format!("poll: {error}")));
+        }
+        if let Some(loads) = &mut self.loads {
+            loads.drain_outputs();
+        }
+        let mut ending = None;
+        for signal in self.signals.take() {
+            if i32::try_from(signal).is_ok_and(|signal| signal != libc::SIGCHLD) {
+                ending = Some((EndReason::Stopped, "stopped on request".to_owned()));
+            }
+        }
+        self.reap().or(ending)
+    }
+
+    /// Notes every child that has ended; why measuring is over, if the measuring process is among them.
+    fn reap(&mut self) -> Option<(EndReason, String)> {
+        let mut ending = None;
+        while let Some((pid, how)) = process::reap() {
+            if self.measurer.as_ref().is_some_and(|measurer| measurer.pid == pid) {
+                self.measurer = None;
+                ending = Some(self.measurer_ended(how));
+            } else if self.guard.as_ref().is_some_and(|guard| guard.pid == pid) {
+                self.guard = None;
+                self.note("supervisor", format!("the guard ended: {how}"));
+            } else if let Some(loads) = &mut self.loads {
+                let told = loads.ended(pid, how, now_ns());
+                self.tell(told);
+            }
+        }
+        ending
+    }
+
+    fn measurer_ended(&mut self, how: Ended) -> (EndReason, String) {
+        let Some((region, _)) = &self.bench else { return (EndReason::Failed, how.to_string()) };
+        let endings: Vec<_> = region.slots().map(|slot| slot.finished().map(|(ending, ..)| ending)).collect();
+        if endings.iter().all(|ending| *ending == Some(Ending::Reached)) {
+            return (EndReason::Completed, String::new());
+        }
+        let sleepless = endings.iter().position(|ending| *ending == Some(Ending::Sleepless));
+        let detail = match sleepless {
+            Some(thread) => {
+                format!("thread {thread} stopped itself: it did not sleep any more and would have hung its CPU")
+            }
+            None => format!("the measuring process ended before its time: {how}"),
+        };
+        self.event(EventKind::MeasurerGone, "measure", detail.clone());
+        (EndReason::Failed, detail)
+    }
+
+    /// Writes what is new. Late samples of the warm-up come in a record of their own.
+    fn checkpoint(&mut self, now: u64) {
+        // The counts stay where they are until the disk takes them.
+        if self.journal.is_full() {
+            return;
+        }
+        let Some((_, deltas)) = &mut self.bench else { return };
+        let warm_up = deltas.warm_up();
+        let mut record = Checkpoint { warm_up: !self.measuring, mono_ns: now, ..Default::default() };
+        if self.measuring {
+            record.threads = deltas.measuring();
+            if !warm_up.is_empty() {
+                let late = Checkpoint { warm_up: true, mono_ns: now, threads: warm_up, ..Default::default() };
+                self.journal.append(&late.into());
+            }
+        } else {
+            record.threads = warm_up;
+        }
+        let lost = deltas.lost_blocks();
+        record.loads = self.loads.as_mut().map(|loads| loads.take_deltas(now)).unwrap_or_default();
+        record.system = self.watch.as_mut().map(Watch::take).unwrap_or_default();
+        self.journal.append(&record.into());
+        if lost > self.lost_blocks {
+            let detail = format!("{} closed blocks were lost: the supervisor was late", lost - self.lost_blocks);
+            self.event(EventKind::HandoverLost, "measure", detail);
+            self.lost_blocks = lost;
+        }
+    }
+
+    fn end(mut self, reason: EndReason, mut detail: String) {
+        self.stage(Stage::Ending);
+        self.store();
+        self.stop_measuring();
+        let now = now_ns();
+        if let (Some(schedule), Some((region, _))) = (self.schedule, &self.bench) {
+            // The first due time that no thread sampled: cycles and missed periods fill the time up to there exactly.
+            let last_ns = region.slots().filter_map(|slot| slot.finished()).map(|(_, _, at_ns)| at_ns).max();
+            let in_time = reason == EndReason::Completed && schedule.until_ns != u64::MAX;
+            let ended_ns = if in_time { schedule.until_ns } else { last_ns.unwrap_or(now) };
+            self.checkpoint(now);
+            self.phase(PhaseKind::Ended, ended_ns);
+        }
+        self.store();
+        self.stop_loads();
+        self.dma_latency = None;
+        let restored = self.restore(&mut detail);
+        let threads = self.bench.as_ref().map(|(_, deltas)| deltas.totals()).unwrap_or_default();
+        let detail_text = detail.clone();
+        self.journal.append(&Record::End(End { mono_ns: now_ns(), reason, detail: detail_text, restored, threads }));
+        self.store_patiently(&mut detail);
+        self.state.stage = match reason {
+            EndReason::Completed => Stage::Done,
+            EndReason::Stopped => Stage::Stopped,
+            EndReason::Deadline | EndReason::Failed => Stage::Failed,
+        };
+        self.state.message = (!detail.is_empty()).then_some(detail);
+        self.state_stored = false;
+        self.store_patiently(&mut String::new());
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+    }
+
+    /// Asks the threads to end, waits as long as their longest sleep, then kills.
+    fn stop_measuring(&mut self) {
+        let Some(measurer) = self.measurer.take() else { return };
+        let longest_ns = self.spec.measure.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
+        let asked = self.schedule.is_some();
+        if let (true, Some((region, _))) = (asked, &self.bench) {
+            region.ask_stop();
+        }
+        let give_up_ns = now_ns() + if asked { 2 * longest_ns + 2 * SECOND_NS } else { 0 };
+        while now_ns() < give_up_ns {
+            let left = Duration::from_nanos(give_up_ns.saturating_sub(now_ns()));
+            // A failing poll costs time, not samples.
+            let _ = fd::poll(&[self.signals.as_fd()], left);
+            self.signals.take();
+            while let Some((pid, how)) = process::reap() {
+                if pid == measurer.pid {
+                    return;
+                }
+                let told = self.loads.as_mut().and_then(|loads| loads.ended(pid, how, now_ns()));
+                self.tell(told);
+            }
+        }
+        let _ = process::kill(measurer.pid, libc::SIGKILL);
+        let _ = process::wait_for(measurer.pid);
+        if asked {
+            self.event(EventKind::MeasurerGone, "measure", "did not end when asked and was killed".to_owned());
+        }
+    }
+
+    fn stop_loads(&mut self) {
+        let Some(mut loads) = self.loads.take() else { return };
+        let spared: Vec<i32> = self.guard.iter().map(|guard| guard.pid).collect();
+        let stuck = loads.stop(self.dir.path(), &spared);
+        if !stuck.is_empty() {
+            self.note("loads", format!("processes {stuck:?} did not end when killed"));
+        }
+    }
+
+    fn restore(&mut self, detail: &mut String) -> bool {
+        match settings::restore(self.dir) {
+            Ok(answer) => {
+                for (path, value) in answer.restored {
+                    self.event(EventKind::SettingRestored, &path, format!("is `{value}` again"));
+                }
+                let restored = answer.failed.is_empty();
+                for (path, reason) in answer.failed {
+                    detail.push_str(&format!("; {path} not put back: {reason}"));
+                    self.event(EventKind::RestoreFailed, &path, reason);
+                }
+                restored
+            }
+            Err(error) => {
+                detail.push_str(&format!("; settings not put back: {error}"));
+                self.event(EventKind::RestoreFailed, "undo.json", error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Writes until it is written, the deadline comes, or someone asks to stop.
+    fn store_patiently(&mut self, detail: &mut String) {
+        loop {
+            self.store();
+            self.journal.sync(now_ns());
+            if self.journal.is_written() && self.state_stored {
+                return;
+            }
+            let now = now_ns();
+            let asked =
+                self.signals.take().iter().any(|signal| i32::try_from(*signal).is_ok_and(|s| s != libc::SIGCHLD));
+            if asked || now >= self.deadline_ns {
+                detail.push_str(&format!(
+                    "; the stream is incomplete: {}",
+                    self.journal.trouble().unwrap_or("not written")
+                ));
+                return;
+            }
+            let _ = fd::poll(&[self.signals.as_fd()], Duration::from_nanos(RETRY_NS));
+        }
+    }
+
+    /// Writes the stream and the state as far as the disk takes them.
+    fn store(&mut self) {
+        match self.journal.flush() {
+            Change::None => {}
+            Change::Failed(reason) => self.note("stream", format!("cannot be written: {reason}; kept in memory")),
+            Change::Recovered => self.note("stream", "written again, nothing is lost".to_owned()),
+        }
+        if !self.state_stored {
+            self.state_stored = self.dir.write_state(&self.state).is_ok();
+        }
+    }
+
+    fn stage(&mut self, stage: Stage) {
+        self.state.stage = stage;
+        self.state_stored = false;
+    }
+
+    fn phase(&mut self, kind: PhaseKind, mono_ns: u64) {
+        self.journal.append(&Record::Phase(Phase { kind, mono_ns }));
+    }
+
+    fn tell(&mut self, told: impl IntoIterator<Item = Told>) {
+        for Told { kind, load, detail } in told {
+            self.event(kind, &load, detail);
+        }
+    }
+
+    fn note(&mut self, subject: &str, detail: String) {
+        self.event(EventKind::Note, subject, detail);
+    }
+
+    fn event(&mut self, kind: EventKind, subject: &str, detail: String) {
+        let subject = subject.to_owned();
+        self.journal.append(&Record::Event(Event { mono_ns: now_ns(), kind, subject, detail }));
+    }
+}

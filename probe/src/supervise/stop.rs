@@ -1,0 +1,107 @@
+//! Short commands on a run's directory.
+
+use super::{
+    dir::RunDir,
+    settings::{self, Restored},
+    sweep,
+};
+use crate::{
+    args::Args,
+    error::{Doing, Error, Result},
+    rt::process,
+};
+use latprobe::status::{Stage, Status};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+/// `latprobe status DIR`
+pub(crate) fn status(mut args: Args) -> Result<()> {
+    let dir = RunDir::open(&args.path("DIR")?)?;
+    args.finish()?;
+    crate::print_json(&dir.status()?)
+}
+
+/// `latprobe stop DIR [--timeout SECONDS]`: ends the run in good order, or what is left of it; says where it stands then.
+pub(crate) fn stop(mut args: Args) -> Result<()> {
+    let seconds = args.number("--timeout")?.unwrap_or(60);
+    let dir = RunDir::open(&args.path("DIR")?)?;
+    args.finish()?;
+    let status = stop_within(&dir, seconds)?;
+    crate::print_json(&status)
+}
+
+fn stop_within(dir: &RunDir, seconds: u64) -> Result<Status> {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    while dir.is_alive()? {
+        // The id is the supervisor's own as long as it carries the run's mark.
+        let pid = dir.state()?.map(|state| state.supervisor_pid);
+        let pid = pid.filter(|pid| sweep::marked(dir.path(), &[]).contains(pid));
+        if let Some(pid) = pid {
+            // It may end by itself at this moment.
+            let _ = process::kill(pid, libc::SIGTERM);
+        }
+        let look_again = Instant::now() + Duration::from_secs(5);
+        while dir.is_alive()? && Instant::now() < look_again.min(deadline) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if Instant::now() >= deadline && dir.is_alive()? {
+            return Err(Error::StillRunning { pid, seconds });
+        }
+    }
+    clean(dir)?;
+    dir.status()
+}
+
+/// After a supervisor that could not clean up itself: no process, no changed setting stays.
+fn clean(dir: &RunDir) -> Result<Restored> {
+    let stuck = sweep::kill_marked(dir.path(), &[]);
+    let answer = settings::restore(dir)?;
+    let mut left: Vec<String> = answer.failed.iter().map(|(path, reason)| format!("{path} {reason}")).collect();
+    left.extend(stuck.iter().map(|pid| format!("process {pid} does not end")));
+    if left.is_empty() { Ok(answer) } else { Err(Error::NotRestored(left)) }
+}
+
+/// `latprobe restore DIR`: puts back what a run that was cut off left behind.
+pub(crate) fn restore(mut args: Args) -> Result<()> {
+    let dir = RunDir::open(&args.path("DIR")?)?;
+    args.finish()?;
+    if dir.is_alive()? {
+        let pid = dir.state()?.map(|state| state.supervisor_pid);
+        return Err(Error::Alive { path: dir.path().to_owned(), pid });
+    }
+    let answer = clean(&dir)?;
+    if let Some(mut state) = dir.state()?.filter(|state| !state.stage.is_over()) {
+        let message = dir.status()?.message;
+        (state.stage, state.message) = (Stage::Dead, message);
+        dir.write_state(&state)?;
+    }
+    crate::print_json(&answer)
+}
+
+/// `latprobe remove DIR`: the directory of a run that is over, and nothing else.
+pub(crate) fn remove(mut args: Args) -> Result<()> {
+    let dir = RunDir::open(&args.path("DIR")?)?;
+    args.finish()?;
+    if dir.is_alive()? {
+        let pid = dir.state()?.map(|state| state.supervisor_pid);
+        return Err(Error::Alive { path: dir.path().to_owned(), pid });
+    }
+    if dir.join("undo.json").exists() {
+        return Err(Error::NotRestored(vec!["undo.json is still there: `latprobe restore DIR` first".into()]));
+    }
+    // Its own files by name: whatever else lies here is not the probe's to remove.
+    let path = dir.path();
+    let known = |name: &str| {
+        let name = name.strip_suffix(".new").unwrap_or(name);
+        matches!(name, "spec.json" | "state.json" | "alive" | "supervisor.log" | "loads") || name.starts_with("stream-")
+    };
+    let entries = fs::read_dir(path).doing(|| path.display().to_string())?;
+    let names: Vec<String> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    if let Some(stranger) = names.iter().find(|name| !known(name)) {
+        let problem = format!("holds `{stranger}`, which is no file of a run: nothing was removed");
+        return Err(Error::Damaged { path: path.to_owned(), problem });
+    }
+    fs::remove_dir_all(path).doing(|| format!("cannot remove {}", path.display()))
+}

@@ -1,0 +1,202 @@
+//! What a run must survive, or leave clean behind it.
+
+use crate::bench::{Bench, MS_NS, SECOND_NS, kill, load, ok, setting, setting_now, spec, turn};
+use latprobe::{
+    spec::{Length, Spec},
+    status::Stage,
+    stream::{EndReason, EventKind, fold::fold_bytes},
+};
+use std::{path::Path, process::Command};
+
+/// A long run with loads that leave their group, and a changed setting.
+fn long(id: &str) -> (Spec, String) {
+    let mut spec = spec(id);
+    spec.length = Length::DurationNs(3600 * SECOND_NS);
+    spec.deadline_ns = 7200 * SECOND_NS;
+    spec.loads = vec![
+        load("hb", &["@latprobe", "load", "hackbench", "-g", "1", "-l", "100000000"]),
+        load("stray", &["sh", "-c", "setsid sleep 3600 & exec dd if=/dev/zero of=/dev/null bs=1M"]),
+    ];
+    let (change, before) = setting();
+    spec.apply = vec![change];
+    (spec, before)
+}
+
+#[test]
+fn the_guard_cleans_up_after_a_killed_supervisor() {
+    let Some(_turn) = turn() else { return };
+    let (spec, before) = long("guarded");
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    bench.until("measuring", |status| status.stage == Stage::Measuring && status.segments[0].bytes > 2000);
+    assert!(bench.processes().len() > 40, "hackbench runs");
+    kill(pid, "-KILL");
+    let status = bench.over();
+    let expected = "the supervisor was killed; everything was put back";
+    assert_eq!((status.stage, status.message.as_deref()), (Stage::Dead, Some(expected)));
+    assert_eq!(setting_now(), before);
+    assert_eq!(bench.processes(), [0; 0]);
+    // What was checkpointed stands.
+    let folded = bench.folded(0);
+    assert!(folded.end.is_none() && folded.damage.is_empty());
+    let thread = &folded.threads[0];
+    let covered_ns = folded.measured_ns();
+    let expected = (covered_ns / MS_NS).abs_diff(thread.histogram.total() + thread.missed);
+    assert!(expected <= 50, "{covered_ns} ns, {} cycles", thread.histogram.total());
+    ok(bench.command(&["restore"]));
+    ok(bench.command(&["remove"]));
+}
+
+#[test]
+fn restore_cleans_up_when_nobody_else_could() {
+    let Some(_turn) = turn() else { return };
+    let (spec, before) = long("reset");
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    // As a reset would: everyone at once, the guard first so that it cannot act.
+    kill(bench.process("latprobe-guard"), "-KILL");
+    kill(pid, "-KILL");
+    let status = bench.until("dead", |status| status.stage == Stage::Dead);
+    assert_eq!(status.message.as_deref(), Some("the supervisor was killed"));
+    assert_ne!(setting_now(), before);
+    let (_, words) = crate::bench::failed(bench.command(&["remove"]));
+    assert_eq!(words, "latprobe: settings not put back: undo.json is still there: `latprobe restore DIR` first");
+    let answer = String::from_utf8(ok(bench.command(&["restore"]))).expect("UTF-8");
+    assert_eq!(
+        answer.trim_end(),
+        format!(r#"{{"restored":[["/proc/sys/vm/stat_interval","{before}"]],"failed":[],"note":null}}"#)
+    );
+    assert_eq!(setting_now(), before);
+    assert_eq!(bench.processes(), [0; 0]);
+    let again = String::from_utf8(ok(bench.command(&["restore"]))).expect("UTF-8");
+    assert_eq!(again.trim_end(), r#"{"restored":[],"failed":[],"note":"no settings to put back"}"#);
+}
+
+#[test]
+fn an_undo_file_of_another_boot_is_not_written() {
+    let Some(_turn) = turn() else { return };
+    let bench = Bench::new(&spec("other-boot"));
+    let undo = r#"{"boot_id":"another","entries":[{"path":"/proc/sys/vm/stat_interval","old":"9","new":"7"}]}"#;
+    std::fs::write(bench.dir.join("undo.json"), undo).expect("writable");
+    let before = setting_now();
+    let answer = String::from_utf8(ok(bench.command(&["restore"]))).expect("UTF-8");
+    assert!(answer.contains("the board was reset since"), "{answer}");
+    assert_eq!(setting_now(), before);
+    assert!(!bench.dir.join("undo.json").exists());
+}
+
+#[test]
+fn a_killed_measuring_process_loses_nothing() {
+    let Some(_turn) = turn() else { return };
+    let (spec, before) = long("measurer");
+    let bench = Bench::new(&spec);
+    bench.start();
+    bench.until("measuring", |status| status.stage == Stage::Measuring && status.segments[0].bytes > 2000);
+    kill(bench.process("latprobe-meas"), "-KILL");
+    let status = bench.over();
+    let expected = "the measuring process ended before its time: signal 9";
+    assert_eq!((status.stage, status.message.as_deref()), (Stage::Failed, Some(expected)));
+    assert_eq!(setting_now(), before);
+    assert_eq!(bench.processes(), [0; 0]);
+    let folded = bench.folded(0);
+    let end = folded.end.as_ref().expect("ended by itself");
+    assert_eq!((end.reason, end.restored), (EndReason::Failed, true));
+    assert!(folded.events.iter().any(|event| event.kind == EventKind::MeasurerGone));
+    let thread = &folded.threads[0];
+    assert_eq!(end.threads[0].cycles, thread.histogram.total());
+    assert!((folded.measured_ns() / MS_NS).abs_diff(thread.histogram.total() + thread.missed) <= 50);
+}
+
+#[test]
+fn a_killed_load_is_started_again() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("load-killed");
+    spec.loads = vec![load("sleep", &["sleep", "3600"])];
+    let bench = Bench::new(&spec);
+    bench.start();
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    kill(bench.process("sleep"), "-KILL");
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    assert!(folded.events.iter().any(|e| e.kind == EventKind::LoadFailed && e.detail.starts_with("signal 9 after")));
+    assert_eq!((folded.loads[0].failures, folded.loads[0].starts), (1, 1));
+}
+
+fn mount(words: &[&str]) -> bool {
+    Command::new(words[0]).args(&words[1..]).status().is_ok_and(|status| status.success())
+}
+
+/// A small file system of its own, gone with the value.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn new(size: &str) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().to_str().expect("UTF-8").to_owned();
+        let mounted = mount(&["mount", "-t", "tmpfs", "-o", &format!("size={size}"), "latprobe-test", &path]);
+        mounted.then_some(Self(dir))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        mount(&["umount", "-l", self.path().to_str().expect("UTF-8")]);
+    }
+}
+
+#[test]
+fn a_full_disk_delays_the_stream_and_loses_nothing() {
+    let Some(_turn) = turn() else { return };
+    let Some(disk) = SmallDisk::new("256k") else {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "cannot be skipped under CI: no mount");
+        println!("skipped: a tmpfs cannot be mounted here");
+        return;
+    };
+    let dir = disk.path().join("run");
+    std::fs::create_dir(&dir).expect("room");
+    let mut spec = spec("full");
+    spec.length = Length::DurationNs(3 * SECOND_NS);
+    // More in every second than fits the rest of a page.
+    (spec.measure.threads, spec.checkpoint_ns) = (vec![spec.measure.threads[0].clone(); 20], 100 * MS_NS);
+    let bench = Bench::at(&dir, &spec);
+    bench.start();
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    let filler = disk.path().join("filler");
+    // Fills what is left, to the last byte.
+    let fill = || Command::new("dd").args(["if=/dev/zero", "bs=512"]).arg(format!("of={}", filler.display())).output();
+    assert!(!fill().expect("dd runs").status.success());
+    // Past the end of the measuring: the run waits for room with what it has to say.
+    bench.until("past its end", |status| status.mono_ns - status.start_mono_ns > 4 * SECOND_NS);
+    assert!(!bench.status().stage.is_over(), "the end must wait for room");
+    std::fs::remove_file(&filler).expect("there");
+    let status = bench.over();
+    assert_eq!((status.stage, status.message), (Stage::Done, None));
+    let folded = bench.folded(0);
+    assert!(folded.damage.is_empty() && folded.torn_bytes == 0);
+    let thread = &folded.threads[0];
+    assert_eq!(thread.histogram.total() + thread.histogram.negative + thread.missed, 3000);
+    let notes: Vec<&str> = folded.events.iter().filter(|e| e.subject == "stream").map(|e| e.detail.as_str()).collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].contains("No space left on device") && notes[1].contains("nothing is lost"), "{notes:?}");
+    drop(bench);
+}
+
+#[test]
+fn a_torn_tail_costs_one_record() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("torn");
+    spec.length = Length::DurationNs(500 * MS_NS);
+    let bench = Bench::new(&spec);
+    bench.start();
+    bench.over();
+    let bytes = bench.stream(0);
+    let whole = fold_bytes(&bytes);
+    let torn = fold_bytes(&bytes[..bytes.len() - 1]);
+    assert!(torn.end.is_none() && torn.torn_bytes > 0 && torn.damage.is_empty());
+    assert_eq!(torn.threads, whole.threads);
+}

@@ -1,0 +1,238 @@
+//! Runs that go as asked.
+
+use crate::bench::{Bench, MS_NS, SECOND_NS, failed, load, ok, setting, setting_now, spec, turn};
+use latprobe::{
+    spec::{Length, Policy, Sleep, Thread},
+    status::{Follow, Stage},
+    stream::{EndReason, EventKind, Folded},
+};
+
+/// Cycles and missed periods of thread 0 fill its time exactly.
+fn expect_complete(folded: &Folded, expected: u64) {
+    let thread = &folded.threads[0];
+    let cycles = thread.histogram.total();
+    assert_eq!(cycles + thread.histogram.negative + thread.missed, expected, "{:?}", folded.events);
+    let end = folded.end.as_ref().expect("ended by itself");
+    assert_eq!((end.threads[0].cycles, end.threads[0].missed), (cycles, thread.missed));
+    let blocks: u64 = thread.blocks.iter().map(|block| u64::from(block.cycles)).sum();
+    assert_eq!(blocks, cycles);
+    let missed: u64 = thread.blocks.iter().map(|block| u64::from(block.missed)).sum();
+    assert_eq!(missed, thread.missed);
+    assert!(folded.damage.is_empty() && folded.torn_bytes == 0);
+}
+
+#[test]
+fn a_loaded_run_counts_every_period() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("loaded");
+    let mut hackbench = load("hb", &["@latprobe", "load", "hackbench", "-g", "1", "-l", "50"]);
+    hackbench.pause_ns = 50 * MS_NS;
+    spec.loads = vec![hackbench, load("dd", &["dd", "if=/dev/zero", "of=/dev/null", "bs=1M"])];
+    let (change, before) = setting();
+    spec.apply = vec![change.clone()];
+    let bench = Bench::new(&spec);
+    let status = bench.start();
+    assert!(!status.stage.is_over(), "{status:?}");
+    assert_eq!(setting_now(), change.value);
+    let status = bench.over();
+    assert_eq!((status.stage, status.message), (Stage::Done, None));
+    assert_eq!(setting_now(), before);
+    assert_eq!(bench.processes(), [0; 0]);
+
+    let folded = bench.folded(0);
+    expect_complete(&folded, 2000);
+    assert_eq!(folded.measured_ns(), 2 * SECOND_NS);
+    let thread = &folded.threads[0];
+    assert_eq!((thread.major_faults, thread.worst.len()), (0, 8));
+    assert!(thread.voluntary_switches > 0);
+    assert_eq!(thread.max_ns(), Some(thread.worst[0].latency_ns));
+    assert_eq!(folded.warm_up[0].histogram.total() + folded.warm_up[0].missed, 200);
+    let setup = folded.instrument.as_ref().expect("set up");
+    assert_eq!((setup.threads[0].policy, setup.threads[0].priority), (Policy::Fifo, 90));
+    assert!(setup.memory_locked);
+    let kinds: Vec<EventKind> = folded.events.iter().map(|event| event.kind).collect();
+    for kind in [EventKind::SettingApplied, EventKind::SettingRestored, EventKind::LoadStarted] {
+        assert!(kinds.contains(&kind), "{kind:?} in {:?}", folded.events);
+    }
+    let dd = folded.loads[1];
+    assert!(dd.active_ns > SECOND_NS && dd.failures == 0, "{dd:?}");
+    let hb = folded.loads[0];
+    assert!(hb.starts > 0 && hb.pause_ns > 0, "{hb:?}");
+    assert!(folded.interrupts.values().sum::<u64>() > 0);
+    let end = folded.end.expect("ended by itself");
+    assert!(end.restored);
+    assert_eq!(end.reason, EndReason::Completed);
+}
+
+#[test]
+fn cycles_end_the_run_and_threads_keep_their_own_period() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("cycles");
+    spec.length = Length::Cycles(500);
+    spec.warmup_ns = 0;
+    let cpu = spec.measure.threads[0].cpu;
+    spec.measure.threads = vec![
+        Thread { cpu, interval_ns: MS_NS, offset_ns: 0 },
+        Thread { cpu: None, interval_ns: 2 * MS_NS, offset_ns: 500_000 },
+    ];
+    let bench = Bench::new(&spec);
+    bench.start();
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    for thread in &folded.threads {
+        assert_eq!(thread.histogram.total() + thread.histogram.negative, 500);
+    }
+    assert!(folded.warm_up.is_empty());
+    assert_eq!(folded.instrument.expect("set up").threads[1].interval_ns, 2 * MS_NS);
+}
+
+#[test]
+fn every_way_to_sleep_and_every_policy_that_needs_no_more_than_root() {
+    let Some(_turn) = turn() else { return };
+    let ways = [
+        (Sleep::Relative, Policy::Fifo, "clock_nanosleep"),
+        (Sleep::Timerfd, Policy::Rr, "timerfd"),
+        (Sleep::Absolute, Policy::Other, "clock_nanosleep"),
+    ];
+    for (sleep, policy, call) in ways {
+        let mut spec = spec("ways");
+        spec.length = Length::DurationNs(500 * MS_NS);
+        (spec.measure.sleep, spec.measure.policy) = (sleep, policy);
+        spec.measure.priority = if policy == Policy::Other { 0 } else { 50 };
+        let bench = Bench::new(&spec);
+        bench.start();
+        let status = bench.over();
+        assert_eq!(status.stage, Stage::Done, "{sleep:?} {status:?}");
+        let folded = bench.folded(0);
+        let setup = folded.instrument.as_ref().expect("set up");
+        assert!(setup.selftest.sleep_call.starts_with(call), "{setup:?}");
+        assert_eq!(setup.threads[0].policy, policy);
+        match sleep {
+            // Each period begins at the wake-up before: fewer of them, none missed.
+            Sleep::Relative => {
+                let cycles = folded.threads[0].histogram.total();
+                assert!(cycles > 100 && cycles < 500 && folded.threads[0].missed == 0, "{cycles}");
+            }
+            _ => expect_complete(&folded, 500),
+        }
+    }
+}
+
+#[test]
+fn the_deadline_comes_first() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("deadline");
+    (spec.length, spec.deadline_ns) = (Length::DurationNs(3600 * SECOND_NS), SECOND_NS);
+    let bench = Bench::new(&spec);
+    bench.start();
+    let status = bench.over();
+    assert_eq!((status.stage, status.message.as_deref()), (Stage::Failed, Some("the deadline came first")));
+    let folded = bench.folded(0);
+    expect_complete(&folded, folded.measured_ns() / MS_NS);
+    assert_eq!(folded.end.expect("ended by itself").reason, EndReason::Deadline);
+}
+
+#[test]
+fn a_stop_in_the_middle_keeps_everything_so_far() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("stopped");
+    spec.length = Length::DurationNs(3600 * SECOND_NS);
+    spec.deadline_ns = 7200 * SECOND_NS;
+    spec.loads = vec![load("dd", &["dd", "if=/dev/zero", "of=/dev/null", "bs=1M"])];
+    let bench = Bench::new(&spec);
+    bench.start();
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    let status: latprobe::status::Status = serde_json::from_slice(&ok(bench.command(&["stop"]))).expect("a status");
+    assert_eq!((status.stage, status.message.as_deref()), (Stage::Stopped, Some("stopped on request")));
+    assert_eq!(bench.processes(), [0; 0]);
+    let folded = bench.folded(0);
+    expect_complete(&folded, folded.measured_ns() / MS_NS);
+    assert_eq!(folded.end.expect("ended by itself").reason, EndReason::Stopped);
+    // Stopping what is over changes nothing.
+    let again: latprobe::status::Status = serde_json::from_slice(&ok(bench.command(&["stop"]))).expect("a status");
+    assert_eq!(again.stage, Stage::Stopped);
+}
+
+#[test]
+fn a_second_start_is_refused_and_continue_begins_a_new_segment() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("again");
+    spec.length = Length::DurationNs(300 * MS_NS);
+    let bench = Bench::new(&spec);
+    let status = bench.start();
+    let dir = bench.dir.canonicalize().expect("there");
+    let pid = status.supervisor_pid.expect("alive");
+    let (code, words) = failed(bench.command(&["run"]));
+    assert_eq!((code, words), (1, format!("latprobe: {}: this run is alive (supervisor {pid})", dir.display())));
+    let (_, words) = failed(bench.command(&["remove"]));
+    assert_eq!(words, format!("latprobe: {}: this run is alive (supervisor {pid})", dir.display()));
+    bench.over();
+    let (code, words) = failed(bench.command(&["run"]));
+    let expected = "holds an earlier run; `run DIR --continue` starts its next segment";
+    assert_eq!((code, words), (1, format!("latprobe: {}: {expected}", dir.display())));
+    ok(bench.command(&["run", "--continue"]));
+    let status = bench.over();
+    assert_eq!(status.segments.iter().map(|segment| segment.segment).collect::<Vec<_>>(), [0, 1]);
+    for segment in [0, 1] {
+        let folded = bench.folded(segment);
+        assert_eq!(folded.header.as_ref().expect("whole").segment, segment);
+        expect_complete(&folded, 300);
+    }
+    ok(bench.command(&["remove"]));
+    assert!(!bench.dir.exists());
+}
+
+#[test]
+fn pieces_of_a_stream_make_the_whole() {
+    let Some(_turn) = turn() else { return };
+    let bench = Bench::new(&spec("pieces"));
+    bench.start();
+    let (mut whole, mut over) = (Vec::new(), false);
+    // While it is written, in pieces of odd size; once more after it is over.
+    loop {
+        let from = whole.len().to_string();
+        let answer = ok(bench.command(&["follow", "--segment", "0", "--from", &from, "--max", "317"]));
+        let line = answer.iter().position(|byte| *byte == b'\n').expect("a line");
+        let follow: Follow = serde_json::from_slice(&answer[..line]).expect("the first line");
+        let bytes = &answer[line + 1..];
+        assert_eq!((follow.from, follow.bytes), (whole.len() as u64, bytes.len() as u64));
+        whole.extend_from_slice(bytes);
+        if over && bytes.is_empty() {
+            break;
+        }
+        over = follow.status.stage.is_over();
+    }
+    assert_eq!(whole, bench.stream(0));
+    for from in [0, 1, whole.len() / 2, whole.len() - 1, whole.len()] {
+        let answer = ok(bench.command(&["follow", "--segment=0", "--from", &from.to_string()]));
+        let line = answer.iter().position(|byte| *byte == b'\n').expect("a line");
+        assert_eq!(answer[line + 1..], whole[from..]);
+    }
+    let beyond = whole.len() + 1;
+    let (code, words) = failed(bench.command(&["follow", "--segment", "0", "--from", &beyond.to_string()]));
+    assert_eq!(code, 1);
+    assert!(words.ends_with(&format!("byte {beyond} is beyond its end at {}", whole.len())), "{words}");
+    let (_, words) = failed(bench.command(&["follow", "--segment", "7"]));
+    assert!(words.ends_with("stream-7: No such file or directory (os error 2)"), "{words}");
+}
+
+#[test]
+fn loads_that_fail_do_not_spin_and_are_told() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("failing");
+    spec.loads = vec![load("bad", &["sh", "-c", "echo no luck; exit 3"]), load("chatty", &["yes"])];
+    let bench = Bench::new(&spec);
+    bench.start();
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    let told = folded.events.iter().find(|event| event.kind == EventKind::LoadFailed).expect("told");
+    assert_eq!(told.subject, "bad");
+    assert!(told.detail.starts_with("exit code 3 after "), "{told:?}");
+    let bad = folded.loads[0];
+    assert!(bad.failures > 3 && bad.failures <= 21 && bad.starts <= 21, "{bad:?}");
+    assert!(bad.active_ns < SECOND_NS, "{bad:?}");
+    let log = std::fs::read_to_string(bench.dir.join("loads/bad.log")).expect("kept");
+    assert!(log.starts_with("no luck\n"));
+    let chatty = std::fs::metadata(bench.dir.join("loads/chatty.log")).expect("kept").len();
+    assert_eq!(chatty, 1 << 20);
+}
