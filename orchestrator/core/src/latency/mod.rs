@@ -5,6 +5,7 @@
 //! surely holds the true one. Minimum, maximum and mean do not come from bins
 //! but from the closed blocks and the worst samples, and are exact.
 
+pub mod assessment;
 pub mod blocks;
 pub mod boots;
 pub mod bootstrap;
