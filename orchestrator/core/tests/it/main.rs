@@ -1,0 +1,4 @@
+//! The core as its users see it.
+
+#[cfg(test)]
+mod formats;
