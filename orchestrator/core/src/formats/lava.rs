@@ -4,7 +4,7 @@
 
 use super::collect::{Context, Family};
 use super::line::Line;
-use super::measurement::{Kind, Measurement, Thread};
+use super::measurement::{Kind, Layer, Measurement, Thread};
 use super::number::{Decimal, Unit, count, words};
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub(super) struct Lava {
 struct Run {
     line: u64,
     source: Source,
-    threads: BTreeMap<u64, Values>,
+    threads: BTreeMap<(u64, Option<Layer>), Values>,
     tool: Option<&'static str>,
     failed: bool,
     damaged: Option<(u64, u64)>,
@@ -62,8 +62,11 @@ struct Values {
     max: Option<(Decimal, Unit)>,
 }
 
-/// `t3-max-latency` → (3, "max"); without a thread's name it is thread 0.
-fn latency_id(id: &[u8]) -> Option<(u64, &[u8])> {
+/// A thread by its number, and the layer where it is named.
+type Name = (u64, Option<Layer>);
+
+/// `t3-max-latency` → (3, "max"); without a thread's name it is thread 0; `irq3-…` is timerlat's interrupt.
+fn latency_id(id: &[u8]) -> Option<(Name, &[u8])> {
     let rest = id.strip_suffix(b"-latency")?;
     let dash = memchr::memrchr(b'-', rest).map_or(0, |at| at + 1);
     let (before, which) = (&rest[..dash.saturating_sub(1)], &rest[dash..]);
@@ -72,7 +75,8 @@ fn latency_id(id: &[u8]) -> Option<(u64, &[u8])> {
     }
     let name = before.rsplit(|byte| matches!(byte, b'-' | b'_')).next().unwrap_or_default();
     let digits = name.iter().position(u8::is_ascii_digit).map_or(&b""[..], |at| &name[at..]);
-    Some((count(digits).unwrap_or(0), which))
+    let layer = name.starts_with(b"irq").then_some(Layer::Irq);
+    Some(((count(digits).unwrap_or(0), layer), which))
 }
 
 fn tool_of(id: &[u8]) -> Option<&'static str> {
@@ -93,9 +97,9 @@ impl Lava {
         let Some(run) = self.run.take() else { return };
         let tool = run.tool.or(self.tool).unwrap_or("lava");
         let mut measurement = Measurement::new(tool, "lava-lines", Kind::Latency, run.line);
-        for (number, values) in run.threads {
+        for ((number, layer), values) in run.threads {
             let ns = |value: Option<(Decimal, Unit)>| value.and_then(|(value, unit)| value.nanoseconds(unit));
-            let mut thread = Thread::new(number);
+            let mut thread = Thread { layer, ..Thread::new(number) };
             thread.min_ns = ns(values.min);
             thread.mean_ns = values.avg.and_then(|(avg, unit)| avg.nanoseconds_f64(unit));
             thread.max_ns = ns(values.max);
@@ -259,13 +263,14 @@ mod tests {
     fn ids_of_latencies() {
         for (id, expected) in [
             ("t0-min-latency", Some((0, "min"))),
+            ("irq3-avg-latency", Some((3, "avg"))),
             ("cyclictest_t12-max-latency", Some((12, "max"))),
             ("max-latency", Some((0, "max"))),
             ("t0-max-latency-cycle", None),
             ("inversion", None),
         ] {
-            let found =
-                latency_id(id.as_bytes()).map(|(thread, which)| (thread, String::from_utf8_lossy(which).into_owned()));
+            let found = latency_id(id.as_bytes())
+                .map(|((thread, _), which)| (thread, String::from_utf8_lossy(which).into_owned()));
             assert_eq!(found, expected.map(|(thread, which)| (thread, which.to_owned())), "{id}");
         }
     }

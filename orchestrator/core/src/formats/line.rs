@@ -108,6 +108,9 @@ impl Cutter {
     fn line(&mut self, text: &[u8], ended: bool, taker: &mut impl Taker) -> Next {
         let text = &text[..text.len().min(MAX_LINE)];
         let number = self.number;
+        // A quoted mail: the marks are no part of the lines.
+        let quotes = text.iter().take_while(|byte| matches!(byte, b'>' | b' ')).count();
+        let text = if text.first() == Some(&b'>') { &text[quotes..] } else { text };
         // Rows begin with a digit: they are never searched for control codes.
         if text.first().is_some_and(u8::is_ascii_digit) || memchr::memchr(0x1b, text).is_none() {
             return taker.line(Line { number, text: text.trim_ascii(), ended });

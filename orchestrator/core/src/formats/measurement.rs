@@ -165,6 +165,18 @@ impl Measurement {
         self.threads.iter().any(Thread::has_data)
     }
 
+    /// Gives a thread its histogram: bins of `width_ns`, by their lower edge in ns, occupied ones only.
+    pub(super) fn set_bins(&mut self, thread: &mut Thread, width_ns: u64, bins: Vec<(u64, u64)>) {
+        thread.bin_width_ns = Some(width_ns);
+        match bins.iter().try_fold(0u64, |sum, (_, samples)| sum.checked_add(*samples)) {
+            Some(sum) => {
+                thread.binned = sum;
+                thread.bins = bins;
+            }
+            None => self.incomplete(format!("{}: the counts add up to more than 64 bits hold", thread.name())),
+        }
+    }
+
     /// The checks that hold for every format. Nothing is repaired: what disagrees is said.
     pub(super) fn check(&mut self) {
         let mut said = Vec::new();

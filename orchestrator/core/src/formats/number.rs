@@ -78,6 +78,11 @@ impl Decimal {
             .flatten()
     }
 
+    /// In thousandths: not negative, finer fractions rounded.
+    pub(super) fn thousandths(self) -> Option<u64> {
+        u64::try_from(self.scaled(3)?).ok()
+    }
+
     /// Is it below zero?
     pub(super) fn is_negative(self) -> bool {
         self.negative && self.digits > 0

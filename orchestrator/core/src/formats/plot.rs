@@ -106,13 +106,9 @@ impl Run {
         if self.xenomai {
             self.xenomai_bins(&mut thread, &mut measurement);
         } else {
-            thread.bin_width_ns = Some(Unit::Micro.nanoseconds());
             thread.overflow = self.outliers;
-            thread.bins = self.rows.iter().copied().filter(|(_, n)| *n > 0).collect();
-        }
-        match thread.bins.iter().try_fold(0u64, |sum, (_, n)| sum.checked_add(*n)) {
-            Some(sum) => thread.binned = sum,
-            None => measurement.incomplete("the counts add up to more than 64 bits hold"),
+            let bins = self.rows.iter().copied().filter(|(_, n)| *n > 0).collect();
+            measurement.set_bins(&mut thread, Unit::Micro.nanoseconds(), bins);
         }
         if let Some((lines, first)) = self.damaged {
             measurement.incomplete(format!("{lines} damaged rows are left out, the first at line {first}"));
@@ -130,13 +126,13 @@ impl Run {
             measurement.incomplete("the rows that close the curve are missing: the file is cut");
         }
         let inner = self.rows.len().saturating_sub(1);
-        thread.bin_width_ns = Some(width);
         let rows = self.rows.get(1..inner.max(1)).unwrap_or_default();
-        thread.bins = rows
+        let bins = rows
             .iter()
             .map(|(middle, n)| (middle.saturating_sub(width / 2), n.saturating_sub(1)))
             .filter(|(_, n)| *n > 0)
             .collect();
+        measurement.set_bins(thread, width, bins);
     }
 }
 

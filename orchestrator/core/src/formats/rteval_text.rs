@@ -124,9 +124,10 @@ impl Family for RtevalText {
             self.head = Some(line.number);
             return true;
         }
-        if text == b"System:" || text.starts_with(b"Measurement profile ") {
+        let system = text == b"System:" || (self.head.is_some() && text.starts_with(b"System:"));
+        if system || text.starts_with(b"Measurement profile ") {
             self.close(context);
-            if text == b"System:" {
+            if system {
                 self.run = Some(Run::new(line.number));
             }
             return true;

@@ -87,8 +87,7 @@ impl Summary {
             }
             b"cyclictest" | b"timerlat" if self.within(b"Measurements") => {
                 self.close_run();
-                let tool = if name == b"timerlat" { "rteval-timerlat" } else { "rteval" };
-                let mut run = Measurement::new(tool, "rteval-xml", Kind::Latency, 1);
+                let mut run = Measurement::new("rteval", "rteval-xml", Kind::Latency, 1);
                 run.tool_version.clone_from(&self.version);
                 let command = attribute("command_line").and_then(|line| Command::find(line.as_bytes()));
                 let number = |short, long| command.as_ref().and_then(|command| command.number(short, long));
@@ -180,10 +179,8 @@ impl Summary {
             .collect();
         bins.sort_unstable();
         if !bins.is_empty() {
-            thread.binned = bins.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
-            thread.bin_width_ns = Some(unit.nanoseconds());
+            run.set_bins(&mut thread, unit.nanoseconds(), bins);
             thread.overflow = thread.cycles.and_then(|cycles| cycles.checked_sub(thread.binned));
-            thread.bins = bins;
         }
         if thread.max_ns.is_none() {
             run.incomplete(format!(

@@ -151,12 +151,9 @@ impl Run {
                 thread.mean_ns = column.avg.and_then(|avg| avg.nanoseconds_f64(self.unit));
                 thread.max_ns = column.max.and_then(|max| max.nanoseconds(self.unit));
             }
+            let bins = column.bins.iter().filter_map(|(bin, n)| Some((bin.checked_mul(unit)?, *n))).collect();
+            measurement.set_bins(&mut thread, 0, bins);
             thread.bin_width_ns = step.and_then(|step| step.checked_mul(unit));
-            thread.bins = column.bins.iter().filter_map(|(bin, n)| Some((bin.checked_mul(unit)?, *n))).collect();
-            match column.bins.iter().try_fold(0u64, |sum, (_, n)| sum.checked_add(*n)) {
-                Some(sum) => thread.binned = sum,
-                None => measurement.incomplete("the counts add up to more than 64 bits hold"),
-            }
             measurement.threads.push(thread);
         }
         self.warnings(&mut measurement);

@@ -129,7 +129,8 @@ impl Run {
 impl Family for RtlaTop {
     fn line(&mut self, line: Line<'_>, context: &mut Context) -> bool {
         let text = line.text;
-        if memchr::memmem::find(text, b"Timer Latency (").is_some() && text.first().is_some_and(u8::is_ascii_digit) {
+        let heading = memchr::memmem::find(text, b"Timer Latency (").is_some() && text[0].is_ascii_digit();
+        if heading || (self.run.is_none() && text.starts_with(b"CPU COUNT")) {
             let unit = if memchr::memmem::find(text, b"(ns)").is_some() { Unit::Nano } else { Unit::Micro };
             match &mut self.run {
                 // Drawn again: the ALL row belongs to the old table.

@@ -7,9 +7,10 @@ use crate::formats::measurement::{Kind, Measurement, Thread};
 use crate::formats::number::{Decimal, Unit};
 
 /// `nanoseconds`: the values are, whatever the file shows.
-pub(super) fn measurement(run: Run, nanoseconds: bool) -> Measurement {
+pub(super) fn measurement(mut run: Run, nanoseconds: bool) -> Measurement {
     let tool = tool(&run);
-    let command = run.command.as_ref();
+    let command = run.command.clone();
+    let command = command.as_ref();
     let nanoseconds = nanoseconds
         || command.is_some_and(|command| command.has('N', "nsecs"))
         || (!run.status.is_empty() && run.status.values().all(Status::padded_as_nanoseconds));
@@ -33,6 +34,10 @@ pub(super) fn measurement(run: Run, nanoseconds: bool) -> Measurement {
     let first = run.status.values().next();
     measurement.interval_us = first.and_then(|status| status.interval_us).or(interval);
     measurement.priority = first.and_then(|status| status.priority).or(priority);
+    // With a histogram, status lines from the middle of the run say nothing about its end.
+    if run.snapshot && rule == "cyclictest-histogram" {
+        run.status.clear();
+    }
     measurement.threads = threads(&run, unit, &mut measurement);
     missing_parts(&run, &mut measurement, loops, wants_histogram);
     measurement
@@ -107,6 +112,9 @@ fn from_histogram(thread: &mut Thread, run: &Run, column: usize, unit: Unit, mea
     thread.max_ns = Status::ns(Footer::value(&footer.max, column), unit);
     thread.overflow = Footer::value(&footer.overflows, column).and_then(Decimal::count);
     let total = Footer::value(&footer.total, column).and_then(Decimal::count);
+    if is_without_sample(run, column, total, thread.overflow) {
+        (thread.min_ns, thread.mean_ns, thread.max_ns) = (None, None, None);
+    }
     let rows = run.rows.as_ref().filter(|rows| column < rows.columns);
     let binned = match rows {
         Some(rows) => {
@@ -137,6 +145,12 @@ fn from_histogram(thread: &mut Thread, run: &Run, column: usize, unit: Unit, mea
         }
         _ => with_overflow,
     };
+}
+
+/// No sample: then the footer's minimum and maximum are start values.
+fn is_without_sample(run: &Run, column: usize, total: Option<u64>, overflow: Option<u64>) -> bool {
+    let binned = run.rows.as_ref().map(|rows| rows.sums.get(column).copied().flatten().unwrap_or(0));
+    overflow == Some(0) && matches!((binned, total), (Some(0), None | Some(0)) | (None, Some(0)))
 }
 
 fn from_status(thread: &mut Thread, status: &Status, unit: Unit, measurement: &mut Measurement) {
@@ -180,6 +194,9 @@ fn from_samples(thread: &mut Thread, tally: &Tally, unit: Unit, measurement: &mu
 fn missing_parts(run: &Run, measurement: &mut Measurement, loops: Option<u64>, wants_histogram: bool) {
     if let Some((lines, first)) = run.damaged {
         measurement.incomplete(format!("{lines} damaged status lines, the first at line {first}"));
+    }
+    if run.snapshot && !run.status.is_empty() {
+        measurement.incomplete("a snapshot from the middle of the run (SIGUSR1), not its end");
     }
     if let Some(first) = run.status.keys().next().filter(|first| **first > 0 && run.samples.is_empty()) {
         measurement.incomplete(format!("the head is cut off: the status lines begin with thread {first}"));

@@ -9,6 +9,8 @@ use crate::formats::number::{Decimal, take_count, words};
 
 /// More columns than threads that cyclictest starts on any machine.
 const MAX_COLUMNS: usize = 4096;
+/// Longer latencies than any clock can tell; keeps the arithmetic in range.
+const MAX_INDEX: u64 = 1_000_000_000_000_000;
 /// Rows are printed at least this wide.
 const ROW_WIDTH: usize = 6;
 
@@ -73,6 +75,7 @@ impl Rows {
     fn other_row(&mut self, index: u64, tail: &[u8], line: Line<'_>, context: &mut Context) -> bool {
         let mut counts = std::mem::take(&mut self.counts);
         let usable = read_counts(tail, line.ended, &mut counts)
+            && index <= MAX_INDEX
             && (self.columns == 0 || counts.len() == self.columns)
             && self.last_index.is_none_or(|last| index > last);
         if usable {

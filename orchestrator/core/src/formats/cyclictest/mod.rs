@@ -28,6 +28,8 @@ pub(super) struct Cyclictest {
     policy_line: Option<u64>,
     /// Rows may follow.
     in_rows: bool,
+    /// Status lines follow that SIGUSR1 asked for in the middle of a run.
+    in_snapshot: bool,
 }
 
 /// One run as it is read.
@@ -44,6 +46,8 @@ struct Run {
     /// Rows were cut out by hand (`...`), at this line.
     elided: Option<u64>,
     deadline: bool,
+    /// The status lines are from the middle of the run.
+    snapshot: bool,
 }
 
 impl Run {
@@ -58,6 +62,7 @@ impl Run {
             damaged: None,
             elided: None,
             deadline: false,
+            snapshot: false,
         }
     }
 
@@ -94,7 +99,9 @@ impl Cyclictest {
         if self.run.as_ref().is_some_and(|run| run.is_foreign(&status)) {
             self.close(context);
         }
+        let snapshot = self.in_snapshot;
         let run = self.run(line, context);
+        run.snapshot = snapshot;
         if run.status.len() < MAX_THREADS || run.status.contains_key(&status.thread) {
             run.status.insert(status.thread, status);
         }
@@ -188,6 +195,14 @@ impl Family for Cyclictest {
                 let text = line.text[1..].trim_ascii();
                 if text == b"Histogram" {
                     self.heading(line.number, context);
+                    return true;
+                }
+                if text.starts_with(b"cyclictest current status") {
+                    self.in_snapshot = true;
+                    return true;
+                }
+                if text.starts_with(b"-----") && self.in_snapshot {
+                    self.in_snapshot = false;
                     return true;
                 }
                 is_footer(text) && self.footer(line, context)

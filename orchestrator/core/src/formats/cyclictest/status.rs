@@ -19,6 +19,9 @@ pub(super) struct Status {
     avg_width: usize,
 }
 
+/// Names of the fields.
+const KEYS: [&[u8]; 8] = [b"P", b"I", b"A", b"C", b"Min", b"Act", b"Avg", b"Max"];
+
 /// What a line that begins like a status line is.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reading {
@@ -57,6 +60,9 @@ impl Status {
             rest = rest.trim_ascii_start();
             let Some(colon) = rest.iter().take(6).position(|byte| *byte == b':') else { break };
             let (key, field) = (&rest[..colon], &rest[colon + 1..]);
+            if !KEYS.contains(&key) {
+                break;
+            }
             let blanks = field.iter().take_while(|byte| **byte == b' ').count();
             let (value, taken) = Decimal::take(&field[blanks..])?;
             let width = blanks + taken;

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 /// Values below this are counted in an array.
 const DENSE: u64 = 1 << 16;
+/// Longer latencies than any clock can tell; keeps the arithmetic in range.
+const MAX_VALUE: i64 = 1_000_000_000_000_000;
 /// Thread numbers beyond this are garbage.
 const MAX_THREADS: u64 = 4096;
 
@@ -44,7 +46,7 @@ impl Sample {
         let padded = cycle_text.len() < rest.len() || value_text.len() < value_field.len();
         let digits = value_text.strip_prefix(b"-").unwrap_or(value_text);
         let (magnitude, taken) = take_count(digits)?;
-        let value = i64::try_from(magnitude).ok()?;
+        let value = i64::try_from(magnitude).ok().filter(|value| *value <= MAX_VALUE)?;
         let whole = ended || value_field.len() >= 8;
         (padded && taken == digits.len() && thread < MAX_THREADS && whole).then_some(Self {
             thread,

@@ -50,6 +50,13 @@ enum Group {
     Cpu,
 }
 
+/// oslat's buckets, by its options.
+#[derive(Debug, Clone, Copy)]
+struct Buckets {
+    count: u64,
+    width_ns: u64,
+}
+
 /// One thread's values.
 #[derive(Debug, Default)]
 struct Numbers {
@@ -62,6 +69,7 @@ struct Numbers {
     interval: Option<u64>,
     priority: Option<u64>,
     has_histogram: bool,
+    /// Lower edge in thousandths of the printed unit, samples.
     bins: Vec<(u64, u64)>,
 }
 
@@ -144,7 +152,10 @@ impl Content {
             _ if nanoseconds => Unit::Nano,
             _ => Unit::Micro,
         };
-        let buckets = oslat.then(|| number('b', "bucket-size").unwrap_or(32));
+        let buckets = oslat.then(|| Buckets {
+            count: number('b', "bucket-size").unwrap_or(32),
+            width_ns: number('W', "bucket-width").unwrap_or(1000).max(1),
+        });
         let stated = self.num_threads.filter(|stated| {
             let found = self.threads.keys().filter(|(group, _)| *group != Group::Irq && *group != Group::User).count();
             u64::try_from(found) != Ok(*stated)
@@ -214,7 +225,7 @@ impl Numbers {
         number: u64,
         layer: Option<Layer>,
         unit: Unit,
-        buckets: Option<u64>,
+        buckets: Option<Buckets>,
         to: &mut Measurement,
     ) -> Thread {
         let mut thread = Thread::new(number);
@@ -235,24 +246,21 @@ impl Numbers {
         }
         thread.overflow = self.over;
         // oslat's last bucket also counts everything beyond it.
-        if buckets.is_some() {
-            let last = self.bins.pop_if(|(bin, _)| Some(*bin) == buckets);
+        if let Some(buckets) = buckets {
+            // Its edge in thousandths of a µs is its edge in ns.
+            let edge = buckets.count.saturating_mul(buckets.width_ns);
+            let last = self.bins.pop_if(|(bin, _)| *bin == edge);
             thread.overflow = Some(last.map_or(0, |(_, n)| n));
         }
-        let Some(binned) = self.bins.iter().try_fold(0u64, |sum, (_, n)| sum.checked_add(*n)) else {
-            to.incomplete(format!("{}: the counts add up to more than 64 bits hold", thread.name()));
-            return thread;
-        };
-        thread.binned = binned;
+        let width = unit.nanoseconds();
+        let bins = self.bins.iter().filter_map(|(bin, n)| Some((bin.checked_mul(width)? / 1000, *n))).collect();
+        to.set_bins(&mut thread, buckets.map_or(width, |buckets| buckets.width_ns), bins);
         if thread.overflow.is_none()
             && let Some(cycles) = thread.cycles
         {
             // No count of the overflow is printed; the check reports a histogram that holds more than the cycles.
-            thread.overflow = cycles.checked_sub(binned);
+            thread.overflow = cycles.checked_sub(thread.binned);
         }
-        let width = unit.nanoseconds();
-        thread.bin_width_ns = Some(width);
-        thread.bins = self.bins.iter().filter_map(|(bin, n)| Some((bin.checked_mul(width)?, *n))).collect();
         thread
     }
 }
@@ -315,7 +323,8 @@ impl Content {
 
     fn bin(&mut self, group: &Frame, number: &Frame, bin: &[u8], samples: &[u8]) -> bool {
         self.new_bins += 1;
-        let (bin, samples) = (count(bin), Decimal::parse(samples).and_then(Decimal::count));
+        let bin = Decimal::parse(bin).and_then(Decimal::thousandths);
+        let (bin, samples) = (bin, Decimal::parse(samples).and_then(Decimal::count));
         let Some(numbers) = self.numbers(group, number) else { return true };
         match (bin, samples) {
             (Some(_), Some(0)) => {}

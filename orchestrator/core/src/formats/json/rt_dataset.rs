@@ -100,10 +100,8 @@ impl Dataset {
                     .map_or((place == 0).then_some(0), |at| Some(indices[at].1)),
                 None => Some(place),
             };
-            thread.bins =
-                core.counts.iter().filter_map(|(at, n)| Some((place(*at)?.checked_mul(width)?, *n))).collect();
-            thread.bin_width_ns = Some(width);
-            thread.binned = thread.bins.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
+            let bins = core.counts.iter().filter_map(|(at, n)| Some((place(*at)?.checked_mul(width)?, *n))).collect();
+            measurement.set_bins(&mut thread, width, bins);
             let index = usize::try_from(number).unwrap_or(usize::MAX);
             let unit = if width == 1 { Unit::Nano } else { Unit::Micro };
             thread.max_ns = self.maxima.get(index).copied().flatten().and_then(|max| max.nanoseconds(unit));
