@@ -100,6 +100,15 @@ impl RunDir {
         write().doing(|| format!("cannot write {}", path.display()))
     }
 
+    /// The host has written the spec, but perhaps not to storage.
+    pub(super) fn sync_spec(&self) -> Result<()> {
+        let path = self.join("spec.json");
+        File::open(&path)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| self.sync())
+            .doing(|| path.display().to_string())
+    }
+
     /// Makes created, renamed and removed names last.
     pub(super) fn sync(&self) -> io::Result<()> {
         File::open(&self.0)?.sync_all()

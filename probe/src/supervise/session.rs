@@ -7,7 +7,7 @@ use super::{
     journal::{Change, Journal},
     loads::{Loads, Told},
     prepare::{self, Measurer},
-    privileges, settings,
+    privileges, settings, sweep,
     watch::Watch,
 };
 use crate::{
@@ -85,6 +85,7 @@ impl<'a> Session<'a> {
         let segment = dir.segments()?.last().map_or(0, |last| last.segment + 1);
         let path = dir.stream(segment);
         let mut journal = Journal::create(&path, now).doing(|| format!("cannot create {}", path.display()))?;
+        dir.sync_spec()?;
         dir.write_state(&state)?;
         let [_, _, kernel_release, ..] = system::uname().doing(|| "uname")?;
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -123,6 +124,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, up: fn()) -> Result<()> {
+        self.clean_up_before()?;
         let (undo, mut dma) = prepare::inspect(&self.spec)?;
         let allowed = sched::affinity().doing(|| "cannot read the CPU affinity")?;
         for problem in privileges::leave_session_groups() {
@@ -170,6 +172,18 @@ impl<'a> Session<'a> {
         self.store();
         up();
         self.start(region, &allowed)
+    }
+
+    /// What an earlier supervisor of this directory left behind: its changed settings must not pass for old values.
+    fn clean_up_before(&mut self) -> Result<()> {
+        let mut left: Vec<String> =
+            sweep::kill_marked(self.dir.path(), &[]).iter().map(|pid| format!("process {pid}")).collect();
+        let answer = settings::restore(self.dir)?;
+        for (path, value) in answer.restored {
+            self.event(EventKind::SettingRestored, &path, format!("left by an earlier segment, is `{value}` again"));
+        }
+        left.extend(answer.failed.into_iter().map(|(path, reason)| format!("{path} {reason}")));
+        if left.is_empty() { Ok(()) } else { Err(Error::NotRestored(left)) }
     }
 
     fn measurer(&mut self) -> Result<&mut Measurer> {
@@ -223,12 +237,12 @@ impl<'a> Session<'a> {
                 return (EndReason::Deadline, "the deadline came first".to_owned());
             }
             if !self.measuring && now >= from_ns {
-                self.checkpoint(now);
+                self.checkpoint();
                 self.begin_measuring(from_ns);
                 next_checkpoint_ns = from_ns + every_ns;
             }
             if now >= next_checkpoint_ns {
-                self.checkpoint(now);
+                self.checkpoint();
                 next_checkpoint_ns += (now - next_checkpoint_ns) / every_ns * every_ns + every_ns;
             }
             let told = self.loads.as_mut().map(|loads| loads.start_due(self.dir.path(), now)).unwrap_or_default();
@@ -309,12 +323,13 @@ impl<'a> Session<'a> {
     }
 
     /// Writes what is new. Late samples of the warm-up come in a record of their own.
-    fn checkpoint(&mut self, now: u64) {
+    fn checkpoint(&mut self) {
         // The counts stay where they are until the disk takes them.
         if self.journal.is_full() {
             return;
         }
         let Some((_, deltas)) = &mut self.bench else { return };
+        let now = now_ns();
         let warm_up = deltas.warm_up();
         let mut record = Checkpoint { warm_up: !self.measuring, mono_ns: now, ..Default::default() };
         if self.measuring {
@@ -347,7 +362,7 @@ impl<'a> Session<'a> {
             let last_ns = region.slots().filter_map(|slot| slot.finished()).map(|(_, _, at_ns)| at_ns).max();
             let in_time = reason == EndReason::Completed && schedule.until_ns != u64::MAX;
             let ended_ns = if in_time { schedule.until_ns } else { last_ns.unwrap_or(now) };
-            self.checkpoint(now);
+            self.checkpoint();
             self.phase(PhaseKind::Ended, ended_ns);
         }
         self.store();
@@ -434,7 +449,7 @@ impl<'a> Session<'a> {
     fn store_patiently(&mut self, detail: &mut String) {
         loop {
             self.store();
-            self.journal.sync(now_ns());
+            self.journal.sync();
             if self.journal.is_written() && self.state_stored {
                 return;
             }

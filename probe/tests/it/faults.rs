@@ -75,6 +75,27 @@ fn restore_cleans_up_when_nobody_else_could() {
 }
 
 #[test]
+fn continuing_puts_back_what_the_dead_segment_left() {
+    let Some(_turn) = turn() else { return };
+    let (mut spec, before) = long("continued");
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    kill(bench.process("latprobe-guard"), "-KILL");
+    kill(pid, "-KILL");
+    bench.until("dead", |status| status.stage == Stage::Dead);
+    (spec.length, spec.loads) = (Length::DurationNs(300 * MS_NS), vec![]);
+    bench.write(&spec);
+    ok(bench.command(&["run", "--continue"]));
+    assert_eq!(bench.over().stage, Stage::Done);
+    assert_eq!(setting_now(), before);
+    assert_eq!(bench.processes(), [0; 0]);
+    let events = bench.folded(1).events;
+    let restored = events.iter().filter(|event| event.kind == EventKind::SettingRestored).count();
+    assert_eq!(restored, 2, "{events:?}");
+}
+
+#[test]
 fn an_undo_file_of_another_boot_is_not_written() {
     let Some(_turn) = turn() else { return };
     let bench = Bench::new(&spec("other-boot"));
