@@ -5,8 +5,21 @@
 //! surely holds the true one. Minimum, maximum and mean do not come from bins
 //! but from the closed blocks and the worst samples, and are exact.
 
+pub mod assessment;
+pub mod blocks;
+pub mod boots;
+pub mod bootstrap;
 mod distribution;
+pub mod drift;
+pub mod equal_cycles;
+pub mod exceedance;
+pub mod extremes;
+pub mod outliers;
 mod probability;
+mod random;
+pub mod slices;
+mod stated;
+pub mod stationarity;
 
 use latprobe::histogram::{DifferentBins, Histogram};
 use latprobe::stream::{Folded, ThreadResult};
@@ -14,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use distribution::{Distribution, Share};
 pub use probability::{BadProbability, Probability};
+pub use stated::{CONFIDENCE, Interval, NotApplicable, Stated, Test};
 
 /// A latency known to lie between two bounds, both inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -163,6 +163,10 @@ fn a_board_in_another_state_is_refused() {
             s.boot.kernel = Some("rt".into());
             t.kernels.insert("rt".into(), Kernel { release: Some("5.0.14-rt8*".into()), ..Kernel::default() });
         }),
+        ("preemption model: asked for not preempt-rt, found preempt-rt; boot kernel variant `std`", |s, t| {
+            s.boot.kernel = Some("std".into());
+            t.kernels.insert("std".into(), Kernel { not_preempt_rt: true, ..Kernel::default() });
+        }),
         ("preemption model: asked for preempt, found preempt-rt; boot kernel variant `std`", |s, t| {
             s.boot.kernel = Some("std".into());
             t.kernels.insert("std".into(), Kernel { preemption: Some(Preemption::Preempt), ..Kernel::default() });
