@@ -260,14 +260,18 @@ fn the_question_on_a_terminal() {
     place.target("board", "transport = \"local\"\n");
     for (answer, code) in [("l\n", 8), ("s\n", 6)] {
         let verb = if code == 8 { "run long" } else { "resume" };
+        let typescript = place.path().join(format!("typescript-{code}"));
         let latlab = place.latlab(&[]);
-        // A terminal that nobody looks at has no size.
-        let line = format!("stty rows 30 cols 160; {} {verb}; echo code: $?", latlab.get_program().to_string_lossy());
+        // A terminal that nobody looks at has no size; Ctrl-C reaches the shell, too.
+        let line = format!(
+            "trap : INT; stty rows 30 cols 160; {} {verb}; echo code: $?",
+            latlab.get_program().to_string_lossy()
+        );
         let mut script = std::process::Command::new("script");
-        script.args(["-q", "-e", "-f", "-c", &line]).arg(place.path().join("typescript")).current_dir(place.path());
+        script.args(["-q", "-e", "-f", "-c", &line]).arg(&typescript).current_dir(place.path());
         script.env_clear().envs(latlab.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm");
         let mut script = Running::new(script.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()));
-        let shown = || std::fs::read_to_string(place.path().join("typescript")).unwrap_or_default();
+        let shown = || String::from_utf8_lossy(&std::fs::read(&typescript).unwrap_or_default()).into_owned();
         let mut keyboard = script.keyboard();
         wait_for("a bar", 60, || shown().contains("cycles").then_some(()));
         keyboard.write_all(b"\x03").unwrap();
