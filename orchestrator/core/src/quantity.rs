@@ -2,6 +2,11 @@
 
 use crate::latency::Value;
 
+/// Sum that stays at the end of the range instead of passing it: figures come from boards.
+pub(crate) fn total(values: impl IntoIterator<Item = u64>) -> u64 {
+    values.into_iter().fold(0, u64::saturating_add)
+}
+
 /// `43,200,000`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -25,9 +30,12 @@ pub fn micros(ns: u64) -> String {
     }
 }
 
-/// `117 us`.
+/// `117 us`; from one second on as a duration.
 pub fn latency(ns: u64) -> String {
-    format!("{} us", micros(ns))
+    match ns {
+        0..1_000_000_000 => format!("{} us", micros(ns)),
+        _ => duration(ns),
+    }
 }
 
 /// `117 us`, `> 200 us` where no upper bound is known, `≤ 16 us` where only that is.

@@ -100,16 +100,17 @@ fn devices(state: &State, qemu: &mut Command) -> Result<()> {
         "-serial",
         "chardev:console",
     ]);
+    // U-Boot tries one disk only: the one that comes last here.
     let mut disks = Vec::new();
+    if state.board.disk {
+        disks.push("data");
+    }
     match state.board.boot {
         Boot::UBoot => disks.push("boot"),
         Boot::Extlinux => {
             qemu.args(["-fsdev", &format!("local,id=boot,path={},security_model=none", state.path("boot").display())]);
             qemu.args(["-device", &format!("virtio-9p-{virtio},fsdev=boot,mount_tag=boot")]);
         }
-    }
-    if state.board.disk {
-        disks.push("data");
     }
     for disk in disks {
         let image = state.path(&format!("{disk}.img"));

@@ -1,0 +1,4 @@
+//! The core as its users see it.
+
+mod formats;
+mod statistics;
