@@ -50,10 +50,9 @@ impl RunOnBoard {
 }
 
 impl Board {
-    /// The board's state as raw text, with the kernel's messages since `since_mono_ns` on the board's clock.
-    pub async fn facts(&self, deployed: &Deployed, since_mono_ns: u64) -> Result<Vec<Capture>, BoardError> {
-        let since = since_mono_ns.to_string();
-        let argv = [&deployed.probe, "facts", "--workdir", &deployed.work_dir, "--since", &since];
+    /// The board's state as raw text.
+    pub async fn facts(&self, deployed: &Deployed) -> Result<Vec<Capture>, BoardError> {
+        let argv = [&deployed.probe, "facts", "--workdir", &deployed.work_dir];
         let request = Request::new(argv).timeout(PATIENT).max_output(MAX_FACTS);
         let answer = self.probe("facts", request).await?;
         let mut captures = Vec::new();

@@ -20,9 +20,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// Columns of the result.
-const WIDTH: usize = 100;
-
 /// Measures a campaign on its boards, all boards at once.
 ///
 /// Ctrl-C asks whether to stop what is measuring or to leave it (exit code 8); a second one leaves at once.
@@ -312,7 +309,7 @@ fn show_run(common: &Common, directory: &ExecutionDir, run: &str) -> Result<(), 
     match common.format {
         Format::Json => print_line(&ResultLine { event: "result", result: &result }),
         Format::Text => {
-            let _ = writeln!(std::io::stdout(), "\n{}", text::render(&result, WIDTH));
+            let _ = writeln!(std::io::stdout(), "\n{}", text::for_stdout(&result));
         }
     }
     Ok(())

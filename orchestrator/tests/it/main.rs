@@ -7,6 +7,7 @@
 )]
 
 mod boards;
+mod files;
 mod links;
 mod runs;
 mod stored;

@@ -28,10 +28,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     check::check(&spec)?;
     check::check_board(&spec, &privileges::online())?;
     let used = !dir.segments()?.is_empty() || dir.state()?.is_some();
-    if dir.is_alive()? {
-        let pid = dir.state().ok().flatten().map(|state| state.supervisor_pid);
-        return Err(Error::Alive { path: dir.path().to_owned(), pid });
-    }
+    dir.expect_idle()?;
     if used && !go_on {
         return Err(Error::Used { path: dir.path().to_owned() });
     }

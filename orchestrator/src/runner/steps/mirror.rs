@@ -33,12 +33,6 @@ impl Mirrors {
         self.status.as_ref().is_some_and(|status| status.stage == Stage::Dead)
     }
 
-    /// When the supervisor started, on the clock of the board's boot now, in ns; 0 after a reset.
-    pub(in crate::runner) fn started_mono_ns(&self) -> u64 {
-        let same_boot = self.status.as_ref().filter(|status| status.boot_id == status.run_boot_id);
-        same_boot.map_or(0, |status| status.start_mono_ns)
-    }
-
     /// Fetches the next piece and stores it.
     pub(in crate::runner) async fn fetch(
         &mut self,

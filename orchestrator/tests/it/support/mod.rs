@@ -62,7 +62,6 @@ pub(crate) struct Workplace {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
-    #[expect(dead_code, reason = "shown when a check fails")]
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
