@@ -7,6 +7,7 @@
 )]
 
 mod boards;
+mod import;
 mod links;
 mod runs;
 mod stored;
