@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
     /// What an earlier supervisor of this directory left behind: its changed settings must not pass for old values.
     fn clean_up_before(&mut self) -> Result<()> {
         let mut left: Vec<String> =
-            sweep::kill_marked(self.dir.path(), &[]).iter().map(|pid| format!("process {pid}")).collect();
+            sweep::kill_marked(self.dir.path(), &[], Vec::new()).iter().map(|pid| format!("process {pid}")).collect();
         let answer = settings::restore(self.dir)?;
         for (path, value) in answer.restored {
             self.event(EventKind::SettingRestored, &path, format!("left by an earlier segment, is `{value}` again"));
