@@ -38,6 +38,8 @@ mod tests {
             latency_ns: us * 1000,
             cpu: Some(1),
             cycle: *us,
+            mono_ns: us * 1_000_000_000,
+            during_contact: false,
             since_start_ns: us * 1_000_000_000,
             ..WorstSample::default()
         };

@@ -100,11 +100,15 @@ impl Rows {
         }
         self.last_index = Some(index);
         let occupied = counts.iter().filter(|count| **count > 0).count();
-        if occupied == 0 || !context.room_for_bins(occupied) {
+        if occupied == 0 || !(context.without_bins || context.room_for_bins(occupied)) {
             return;
         }
         for ((count, bins), sum) in counts.iter().zip(&mut self.bins).zip(&mut self.sums) {
             if *count > 0 {
+                if context.without_bins {
+                    // The checks look at the last one only.
+                    bins.clear();
+                }
                 bins.push((index, *count));
                 *sum = sum.and_then(|sum| sum.checked_add(*count));
             }

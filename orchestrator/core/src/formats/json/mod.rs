@@ -322,13 +322,15 @@ impl Content {
     }
 
     fn bin(&mut self, group: &Frame, number: &Frame, bin: &[u8], samples: &[u8]) -> bool {
-        self.new_bins += 1;
         let bin = Decimal::parse(bin).and_then(Decimal::thousandths);
         let (bin, samples) = (bin, Decimal::parse(samples).and_then(Decimal::count));
         let Some(numbers) = self.numbers(group, number) else { return true };
         match (bin, samples) {
             (Some(_), Some(0)) => {}
-            (Some(bin), Some(samples)) => numbers.bins.push((bin, samples)),
+            (Some(bin), Some(samples)) => {
+                numbers.bins.push((bin, samples));
+                self.new_bins += 1;
+            }
             _ => return false,
         }
         true
