@@ -58,7 +58,7 @@ impl Kind {
         match self {
             Self::Armv7 => 1_200_000,
             Self::Aarch64 => 1_450_000,
-            Self::X86_64 => 1_700_000,
+            Self::X86_64 => 1_650_000,
         }
     }
 

@@ -145,8 +145,18 @@ impl Board {
         }
     }
 
-    /// Removes what is there of a run that was never started.
-    pub async fn discard(&self, run: &RunOnBoard) -> Result<(), BoardError> {
+    /// Ends and removes whatever there is of a run whose submission failed half-way.
+    pub async fn abandon(&self, run: &RunOnBoard) -> Result<(), BoardError> {
+        // A supervisor that came up late must not go on in a directory that is gone.
+        match self.status(run).await {
+            Ok(_) => {
+                self.stop(run).await?;
+                return self.remove(run).await;
+            }
+            // Never started: a spec at most.
+            Err(BoardError::Probe { .. } | BoardError::NoSuchRun { .. }) => {}
+            Err(error) => return Err(error),
+        }
         let answer = self.exec(Request::script("rm -rf -- \"$1\"", &[&run.dir]).timeout(PATIENT)).await?;
         match answer.success() {
             true => Ok(()),

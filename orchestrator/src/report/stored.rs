@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 /// What is stored of a planned run.
 #[derive(Debug)]
 pub enum Stored {
-    /// It was submitted to the board: everything that is known of it, and what the streams say.
+    /// It was taken by the board: everything that is known of it, and what the streams say.
     Measured(Box<RunResult>, Vec<Folded>),
-    /// It never got as far as a spec; why, where the journal says so.
+    /// It has not begun, or was refused; why, where the journal says so.
     NotStarted(Identity, Option<String>),
 }
 
@@ -77,7 +77,8 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
         path: execution.path().join("plan.json"),
         reason: format!("it does not hold the {what} of run `{}`", planned.name),
     };
-    let Some(files) = run.files()? else {
+    let begun = if state == State::Planned { None } else { run.files()? };
+    let Some(files) = begun else {
         let failed = journal.iter().rev().find(|e| e.run.as_ref() == Some(&planned.name) && e.mark == Mark::Failed);
         return Ok(Stored::NotStarted(identity, failed.and_then(|entry| entry.detail.clone())));
     };

@@ -220,7 +220,7 @@ impl<'a> RunTask<'a> {
             Err(error) => {
                 tracing::info!(%error, run = self.run.name, "the board does not have the run");
                 // Half a submission would stand in the way of the next.
-                match self.board.discard(&self.on_board).await {
+                match self.board.abandon(&self.on_board).await {
                     Err(error) if error.fault() == Fault::Link => self.silent(&error),
                     _ => Event::Unknown,
                 }
@@ -242,7 +242,7 @@ impl<'a> RunTask<'a> {
             Err(error) => {
                 let event = self.failed(Step::Submit, &error)?;
                 self.judgement = Some(judge::refused(&self.dir, "probe", &[error.to_string()])?);
-                if let Err(error) = self.board.discard(&self.on_board).await {
+                if let Err(error) = self.board.abandon(&self.on_board).await {
                     tracing::warn!(%error, run = self.run.name, "the refused run stays on the board");
                 }
                 Ok(event)

@@ -8,6 +8,7 @@
 
 mod boards;
 mod files;
+mod import;
 mod links;
 mod runs;
 mod stored;

@@ -183,6 +183,8 @@ fn execution(is_over: bool) -> tempfile::TempDir {
     } else {
         writer.record(Some("board"), Some("default-board-1"), Step::Submit, Mark::Done, None).expect("written");
     }
+    // The board refuses it: there is a spec, but no run.
+    writer.directory().run_dir("default-board-2").write_spec(&spec).expect("written");
     let refused = Some("isolated CPUs: asked for 1, found none; boot with isolcpus=1");
     writer.record(Some("board"), Some("default-board-2"), Step::Prepare, Mark::Failed, refused).expect("written");
     directory
