@@ -5,7 +5,7 @@
 
 use crate::formats::collect::Context;
 use crate::formats::line::Line;
-use crate::formats::number::{Decimal, take_count, words};
+use crate::formats::number::{Decimal, take_count, take_six, words};
 
 /// More columns than threads that cyclictest starts on any machine.
 const MAX_COLUMNS: usize = 4096;
@@ -123,6 +123,13 @@ impl Rows {
 fn read_counts(mut tail: &[u8], ended: bool, counts: &mut Vec<u64>) -> bool {
     counts.clear();
     loop {
+        while let Some(count) = take_six(tail) {
+            if counts.len() == MAX_COLUMNS {
+                return false;
+            }
+            counts.push(count);
+            tail = &tail[1 + ROW_WIDTH..];
+        }
         let blanks = tail.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         tail = &tail[blanks..];
         if tail.is_empty() {
