@@ -4,10 +4,13 @@ use super::diagnostics::print_json;
 use super::selection::{Selection, SelectionArgs};
 use super::{Common, Format};
 use crate::exit::Exit;
+use crate::report::statistics::rounded;
 use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
 use latlab_core::campaign::model::{Boot, Cell, Cpus};
 use latlab_core::diagnostic::JsonDiagnostic;
+use latlab_core::latency::exceedance::{cycles_to_see, rate_seen_by};
+use latlab_core::quantity::{count, duration, latency};
 use latlab_core::schedule::TargetSchedule;
 use latlab_core::units::format_duration;
 use latprobe::spec::Length;
@@ -114,10 +117,42 @@ fn text(selection: &Selection, now: Timestamp) -> String {
             .map_or(String::new(), |end| format!(", ends about {}", end.strftime("%Y-%m-%d %H:%M UTC")));
         out += &format!("{}: {runs} {plural}, about {time}{end}\n", target.target);
     }
+    out += &confidence(&campaign.cells);
     for misfit in &selection.unsupported {
         out += &format!("(*) {}: latlab run refuses {}\n", misfit.diagnostic.message, misfit.cells.join(", "));
     }
     out
+}
+
+/// What a run of each length can show at all, and whether that is enough for the shares that the gate limits.
+fn confidence(cells: &[Cell]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for settings in cells.iter().map(|cell| &cell.settings) {
+        let interval_ns = settings.measure.interval_ns;
+        let cycles = match settings.length {
+            Length::Cycles(cycles) => cycles,
+            Length::DurationNs(ns) => ns / interval_ns.max(1),
+        };
+        let run = format!("{} cycles a thread", count(cycles));
+        if let Some(rate) = rate_seen_by(cycles) {
+            lines.push(format!(
+                "{run}: shows with 95 % confidence what happens once in {} cycles\n",
+                count(rounded(1.0 / rate))
+            ));
+        }
+        for (limit_ns, share) in &settings.gate.exceed {
+            let Some(needed) = cycles_to_see(*share) else { continue };
+            let verdict = if needed <= cycles as f64 { "enough" } else { "TOO SHORT" };
+            let time = duration(rounded(needed * interval_ns as f64));
+            lines.push(format!(
+                "{run}: {verdict} to see a share of {share:e} above {} (needs {time})\n",
+                latency(*limit_ns)
+            ));
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
+    lines.concat()
 }
 
 fn whole_seconds(ns: u64) -> u64 {

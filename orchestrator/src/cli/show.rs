@@ -4,6 +4,7 @@ use super::diagnostics::print_json;
 use super::run::ResultsArgs;
 use super::{Common, Format};
 use crate::exit::Exit;
+use crate::report::statistics;
 use crate::report::stored::{self, Stored};
 use crate::report::text;
 use crate::store::{Store, StoreError};
@@ -35,14 +36,20 @@ fn show(common: &Common, args: &Args) -> Result<(), StoreError> {
     let runs = stored::find(&store, args.run.as_deref())?;
     for (number, (execution, planned)) in runs.iter().enumerate() {
         let stored = stored::read(execution, planned)?;
+        let cell = execution.plan().cell(planned);
+        let statistics = match &stored {
+            Stored::Measured(result, segments) => cell.map(|c| statistics::assess(result, segments, &c.settings)),
+            Stored::NotStarted(..) => None,
+        };
         match (common.format, &stored) {
-            (Format::Json, Stored::Measured(result, _)) => print_json(result),
+            (Format::Json, Stored::Measured(result, _)) => print_json(&statistics::Shown { result, statistics }),
             (Format::Json, Stored::NotStarted(identity, reason)) => {
                 print_json(&stored::NotMeasured::new(identity, reason.as_deref()));
             }
             (Format::Text, stored) => {
                 let separator = if number > 0 { "\n" } else { "" };
-                print(&format!("{separator}{}", text_of(stored)));
+                let statistics = statistics.map(|s| format!("\n{}", statistics::render(&s, text::WIDTH)));
+                print(&format!("{separator}{}{}", text_of(stored), statistics.unwrap_or_default()));
             }
         }
     }
@@ -51,7 +58,7 @@ fn show(common: &Common, args: &Args) -> Result<(), StoreError> {
 
 fn text_of(stored: &Stored) -> String {
     match stored {
-        Stored::Measured(result, _) => text::render(result, text::WIDTH),
+        Stored::Measured(result, _) => text::for_stdout(result),
         Stored::NotStarted(identity, reason) => {
             let reason = reason.as_deref().unwrap_or("it has not begun, or was interrupted before it began");
             format!("{}/{}: not measured: {reason}\n", identity.execution, identity.run)

@@ -7,6 +7,7 @@
 )]
 
 mod boards;
+mod files;
 mod import;
 mod links;
 mod runs;

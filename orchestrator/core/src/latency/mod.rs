@@ -5,8 +5,21 @@
 //! surely holds the true one. Minimum, maximum and mean do not come from bins
 //! but from the closed blocks and the worst samples, and are exact.
 
+pub mod assessment;
+pub mod blocks;
+pub mod boots;
+pub mod bootstrap;
 mod distribution;
+pub mod drift;
+pub mod equal_cycles;
+pub mod exceedance;
+pub mod extremes;
+pub mod outliers;
 mod probability;
+mod random;
+pub mod slices;
+mod stated;
+pub mod stationarity;
 
 use latprobe::histogram::{DifferentBins, Histogram};
 use latprobe::stream::{Folded, ThreadResult};
@@ -14,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use distribution::{Distribution, Share};
 pub use probability::{BadProbability, Probability};
+pub use stated::{CONFIDENCE, Interval, NotApplicable, Stated, Test};
 
 /// A latency known to lie between two bounds, both inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,14 +143,14 @@ pub fn merge_threads(threads: &[ThreadResult]) -> Result<Option<ThreadResult>, D
 
 fn add(sum: &mut ThreadResult, other: &ThreadResult) -> Result<(), DifferentBins> {
     sum.histogram.merge(&other.histogram)?;
-    sum.missed += other.missed;
+    sum.missed = sum.missed.saturating_add(other.missed);
     sum.blocks.extend_from_slice(&other.blocks);
     sum.worst.extend_from_slice(&other.worst);
     sum.worst.sort_unstable_by(|a, b| b.cmp(a));
-    sum.minor_faults += other.minor_faults;
-    sum.major_faults += other.major_faults;
-    sum.voluntary_switches += other.voluntary_switches;
-    sum.involuntary_switches += other.involuntary_switches;
+    sum.minor_faults = sum.minor_faults.saturating_add(other.minor_faults);
+    sum.major_faults = sum.major_faults.saturating_add(other.major_faults);
+    sum.voluntary_switches = sum.voluntary_switches.saturating_add(other.voluntary_switches);
+    sum.involuntary_switches = sum.involuntary_switches.saturating_add(other.involuntary_switches);
     Ok(())
 }
 

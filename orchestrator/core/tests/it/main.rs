@@ -1,4 +1,4 @@
 //! The core as its users see it.
 
-#[cfg(test)]
 mod formats;
+mod statistics;

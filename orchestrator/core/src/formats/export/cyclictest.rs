@@ -3,7 +3,7 @@
 
 use super::{Export, Source};
 use crate::latency::{Summary, summarise};
-use crate::quantity::count;
+use crate::quantity::{count, total};
 use latprobe::histogram::{DifferentBins, Histogram};
 use latprobe::stream::{Folded, ThreadResult};
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ fn block(source: &Source, sparse: bool) -> Result<Export, DifferentBins> {
     }
     let us = |ns: Option<u64>| ns.unwrap_or(0) / ROW_NS;
     if !sparse {
-        footer(&mut text, "# Total:", &columns, 9, |c| c.rows.iter().sum());
+        footer(&mut text, "# Total:", &columns, 9, |c| total(c.rows.iter().copied()));
     }
     footer(&mut text, "# Min Latencies:", &columns, 5, |c| us(c.summary.min.map(|min| min.at_least_ns)));
     footer(&mut text, "# Avg Latencies:", &columns, 5, |c| us(c.summary.mean_ns.map(whole_ns)));
@@ -103,7 +103,7 @@ pub(super) fn rows(histogram: &Histogram) -> Vec<u64> {
     for (bin, n) in (1u64..).zip(&histogram.bins).filter(|(_, n)| **n > 0) {
         let row = usize::try_from((bin * histogram.bin_width_ns - 1) / ROW_NS).unwrap_or(usize::MAX);
         if let Some(sum) = rows.get_mut(row) {
-            *sum += n;
+            *sum = total([*sum, *n]);
         }
     }
     rows
@@ -115,8 +115,8 @@ fn overflow_cycles(segments: &[Folded], index: usize) -> Vec<u64> {
     let mut before = 0;
     for thread in segments.iter().filter_map(|s| s.threads.get(index)) {
         let range_ns = thread.histogram.range_ns();
-        cycles.extend(thread.worst.iter().filter(|s| s.latency_ns >= range_ns).map(|s| before + s.cycle));
-        before += thread.histogram.total();
+        cycles.extend(thread.worst.iter().filter(|s| s.latency_ns >= range_ns).map(|s| total([before, s.cycle])));
+        before = total([before, thread.histogram.total()]);
     }
     cycles.sort_unstable();
     cycles
@@ -125,15 +125,15 @@ fn overflow_cycles(segments: &[Folded], index: usize) -> Vec<u64> {
 fn lost(source: &Source, columns: &[Column], threads: &[ThreadResult]) -> Vec<String> {
     let mut lost = Vec::new();
     let mut say = |text: String| lost.push(text);
-    let missed: u64 = threads.iter().map(|t| t.missed).sum();
+    let missed = total(threads.iter().map(|t| t.missed));
     if missed > 0 {
         say(format!("{} missed periods: cyclictest does not count them", count(missed)));
     }
-    let overflow: u64 = columns.iter().map(|c| c.overflow).sum();
+    let overflow = total(columns.iter().map(|c| c.overflow));
     if overflow > 0 {
         say(format!("the magnitude of {} overflows: only their number and the maximum are kept", count(overflow)));
     }
-    let negative: u64 = threads.iter().map(|t| t.histogram.negative).sum();
+    let negative = total(threads.iter().map(|t| t.histogram.negative));
     if negative > 0 {
         say(format!("{} wake-ups before their time", count(negative)));
     }

@@ -1,0 +1,126 @@
+//! The statistics of a run for people.
+
+use super::text::{plain_table, table_text, wrapped};
+use latlab_core::campaign::model::Settings;
+use latlab_core::latency::assessment::Assessment;
+use latlab_core::latency::blocks::Series;
+use latlab_core::latency::exceedance::Exceedance;
+use latlab_core::latency::extremes::MaximumExpected;
+use latlab_core::latency::{Interval, Stated};
+use latlab_core::quantity::{count, duration, latency};
+use latlab_core::result::RunResult;
+use latprobe::stream::Folded;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// A run with its statistics, as `latlab show --format json` prints it.
+#[derive(Debug, Serialize)]
+pub struct Shown<'a> {
+    /// The run.
+    #[serde(flatten)]
+    pub result: &'a RunResult,
+    /// Its statistics (docs/statistics.md).
+    pub statistics: Option<Assessment>,
+}
+
+/// The statistics of a run that was measured by `settings`; events are counted above the limits of its gate.
+pub fn assess(result: &RunResult, segments: &[Folded], settings: &Settings) -> Assessment {
+    let gate = &settings.gate;
+    let mut limits: Vec<u64> = gate.exceed.iter().map(|(limit, _)| *limit).chain(gate.max_ns).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    Assessment::new(&Series::new(segments, settings.measure.block_ns), &result.worst, &limits)
+}
+
+/// Every statement and, where there is none, why; in at most `width` columns.
+pub fn render(assessment: &Assessment, width: usize) -> String {
+    let mut out = String::from("statistics (docs/statistics.md)\n");
+    let mut say = |text: &str| out.push_str(&wrapped(text, 2, width));
+    say(&maximum(&assessment.maximum_expected));
+    if let Some(rate) = assessment.rate_seen {
+        say(&format!(
+            "Shown with 95 % confidence: what happens at least once in {} cycles.",
+            count(rounded(1.0 / rate))
+        ));
+    }
+    match &assessment.drift {
+        Stated::NotApplicable(reason) => say(&format!("Drift: not applicable: {reason}.")),
+        Stated::Figure(drift) => say(&format!(
+            "{}: median of the maxima of {} blocks {} in the first third, {} in the last (Mann–Whitney p = {:.2}).",
+            if drift.test.p < 0.01 { "DRIFT" } else { "No drift seen" },
+            duration(drift.block_ns),
+            latency(drift.first.median_ns),
+            latency(drift.last.median_ns),
+            drift.test.p
+        )),
+    }
+    if let Some(outliers) = &assessment.outliers {
+        let named: Vec<String> = outliers
+            .samples
+            .iter()
+            .map(|s| format!("{} after {} (thread {})", latency(s.latency_ns), duration(s.since_start_ns), s.thread))
+            .collect();
+        let plural = if named.len() == 1 { "" } else { "s" };
+        say(&format!(
+            "Lone outlier{plural}: {}; all other samples are at most {}.",
+            named.join(", "),
+            latency(outliers.next_ns)
+        ));
+    }
+    if !assessment.exceedances.is_empty() {
+        out.push_str(&events(&assessment.exceedances, width));
+    }
+    out
+}
+
+/// `Maximum expected in 24 h: 61 us, 95 % 55 to 83 us`.
+pub fn maximum(expected: &MaximumExpected) -> String {
+    let head = format!("Maximum expected in {}", duration(expected.horizon_ns));
+    match &expected.stated {
+        Stated::NotApplicable(reason) => format!("{head}: not applicable: {reason}."),
+        Stated::Figure(level) => format!(
+            "{head}: {}, 95 % {} to {} (GEV, shape {:+.2}).",
+            latency(rounded(level.level_ns)),
+            latency(rounded(level.interval_ns.low)),
+            latency(rounded(level.interval_ns.high)),
+            level.gev.shape
+        ),
+    }
+}
+
+/// A latency of a fit, in whole ns.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates; fits are of latencies far below 2^63 ns"
+)]
+pub(crate) fn rounded(ns: f64) -> u64 {
+    ns.max(0.0).round() as u64
+}
+
+fn events(exceedances: &[Exceedance], width: usize) -> String {
+    let mut table = plain_table(width);
+    table.set_header(["above", "events", "per hour (95 %)", "per cycle (95 %)"]);
+    let mut notes = String::new();
+    for found in exceedances {
+        let rate = |rate: Stated<(f64, Interval)>| match rate {
+            Stated::Figure((_, interval)) if found.events == 0 => format!("≤ {:.2e}", interval.high),
+            Stated::Figure((rate, interval)) => format!("{rate:.2e} ({:.2e} to {:.2e})", interval.low, interval.high),
+            Stated::NotApplicable(_) => "-".to_owned(),
+        };
+        table.add_row([
+            latency(found.limit_ns),
+            found.events.to_string(),
+            rate(found.per_hour()),
+            rate(found.per_cycle()),
+        ]);
+        if let Stated::NotApplicable(reason) = &found.expected {
+            let _ = write!(
+                notes,
+                "{}",
+                wrapped(&format!("Above {}: no rate: {reason}.", latency(found.limit_ns)), 2, width)
+            );
+        }
+    }
+    table_text(&table) + &notes
+}
