@@ -89,32 +89,68 @@ fn unknown<'a>(unknown: impl Iterator<Item = &'a Untold>, width: usize) -> Strin
 
 fn metrics(metrics: &[Compared], width: usize) -> String {
     let mut table = plain_table(width);
-    table.set_header(["", "A", "B", "B − A (95 %)", "effect", ""]);
+    table.set_header(["", "A", "B", "B − A", "95 %", "effect", ""]);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     for metric in metrics {
         let unit = |value: f64| figure(value, &metric.unit);
-        let side = |values: &[f64]| match values {
-            [] => "-".to_owned(),
-            [one] => unit(*one),
-            many => {
-                let mean = many.iter().sum::<f64>() / many.len() as f64;
-                let (low, high) = many.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
-                format!("{} ({} to {})", unit(mean), unit(low), unit(high))
-            }
+        let side = |values: &[f64]| if values.is_empty() { "-".to_owned() } else { unit(mean(values)) };
+        let signed = |value: f64| match unit(value) {
+            text if value > 0.0 && text != "0" => format!("+{text}"),
+            text => text,
         };
-        let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, unit(value));
-        let between = |i: Interval| format!(" ({} to {})", signed(i.low), signed(i.high));
-        let difference = metric.difference.map_or("-".to_owned(), |difference| {
-            format!("{}{}", signed(difference), metric.interval.map(between).unwrap_or_default())
-        });
-        let effect = metric.effect.map_or("-".to_owned(), |effect| format!("{effect:+.1}"));
-        let name = match metric.unit.as_str() {
-            "ns" => format!("{} (us)", metric.metric),
-            unit => format!("{} ({unit})", metric.metric),
-        };
-        table.add_row([name, side(&metric.a), side(&metric.b), difference, effect, metric.words.clone()]);
+        let between = |i: Interval| format!("{} to {}", signed(i.low), signed(i.high));
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        table.add_row([
+            named(metric),
+            side(&metric.a),
+            side(&metric.b),
+            or_none(metric.difference.map(signed)),
+            or_none(metric.interval.map(between)),
+            or_none(metric.effect.map(|effect| format!("{effect:+.1}"))),
+            outcome_name(metric.outcome).to_owned(),
+        ]);
     }
-    table.column_iter_mut().skip(1).take(4).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table_text(&table)
+    table.column_iter_mut().skip(1).take(5).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table_text(&table) + &reasons(metrics, width)
+}
+
+fn named(metric: &Compared) -> String {
+    format!("{} ({})", metric.metric, if metric.unit == "ns" { "us" } else { &metric.unit })
+}
+
+/// Name for people.
+pub fn outcome_name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "better",
+        Outcome::Worse => "worse",
+        Outcome::NoDifferenceSeen => "no difference seen",
+        Outcome::CannotTell => "cannot tell",
+        Outcome::Observed => "observed",
+        Outcome::NotComparable => "not comparable",
+    }
+}
+
+/// Why more cannot be said, once for all metrics that share the reason; and what the boots showed.
+fn reasons(metrics: &[Compared], width: usize) -> String {
+    let mut out = String::from("\n");
+    let undecided =
+        |m: &&Compared| matches!(m.outcome, Outcome::CannotTell | Outcome::Observed | Outcome::NotComparable);
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for metric in metrics.iter().filter(undecided) {
+        match said.iter_mut().find(|(words, _)| *words == metric.words) {
+            Some((_, names)) => names.push(&metric.metric),
+            None => said.push((&metric.words, vec![&metric.metric])),
+        }
+    }
+    for (words, names) in said {
+        out.push_str(&wrapped(&format!("{}: {words}.", names.join(", ")), 0, width));
+    }
+    for metric in metrics.iter().filter(|m| m.metric == "max" && m.a.len() + m.b.len() > 2) {
+        let side = |values: &[f64]| values.iter().map(|v| figure(*v, &metric.unit)).collect::<Vec<_>>().join(", ");
+        let text = format!("{} by boot: A {}; B {}.", named(metric), side(&metric.a), side(&metric.b));
+        out.push_str(&wrapped(&text, 0, width));
+    }
+    out
 }
 
 /// A figure without its unit: latencies in us.

@@ -7,6 +7,7 @@
 )]
 
 mod boards;
+mod compared;
 mod links;
 mod runs;
 mod stored;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use side::{Boot, Missing};
 
 pub use differences::{Differences, Differing, Untold};
-pub use outcome::{Compared, MARGIN, Outcome};
+pub use outcome::{Compared, MARGIN, NEGLIGIBLE, Outcome};
 pub use provenance::{Group, Key, Known, Provenance};
 pub use side::{Counts, Extent, Run, Side};
 

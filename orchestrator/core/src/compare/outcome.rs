@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// A difference of at most this share of side A's value counts as none: where an interval fits into it, "no difference seen" is said.
 pub const MARGIN: f64 = 0.1;
+/// A difference that is surely smaller than this share of side A's value is none, however certain.
+pub const NEGLIGIBLE: f64 = 0.01;
 
 /// What may be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,11 +98,14 @@ impl Compared {
         let margin = (MARGIN * mean(a).abs()).max(resolution);
         compared.interval = Some(found.interval);
         compared.effect = Some(found.effect).filter(|effect| effect.is_finite());
-        compared.outcome = if found.interval.low > 0.0 {
+        let within = |limit: f64| found.interval.high <= limit && found.interval.low >= -limit;
+        compared.outcome = if within(NEGLIGIBLE * mean(a).abs()) {
+            Outcome::NoDifferenceSeen
+        } else if found.interval.low > 0.0 {
             Outcome::Worse
         } else if found.interval.high < 0.0 {
             Outcome::Better
-        } else if found.interval.high <= margin && found.interval.low >= -margin {
+        } else if within(margin) {
             Outcome::NoDifferenceSeen
         } else {
             Outcome::CannotTell
@@ -182,6 +187,8 @@ mod tests {
     fn a_small_but_certain_difference_is_a_difference() {
         let found = judged(&[100.0, 100.1, 99.9], &[103.0, 103.1, 102.9]);
         assert_eq!(found.outcome, Outcome::Worse);
+        // … unless it is too small to matter.
+        assert_eq!(judged(&[100.0, 100.01, 99.99], &[100.5, 100.51, 100.49]).outcome, Outcome::NoDifferenceSeen);
     }
 
     #[test]
