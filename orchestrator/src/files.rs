@@ -76,6 +76,7 @@ impl Library {
 
     /// Finds and reads a file. `asked` is where its name stands, for the error.
     pub fn find(&self, kind: Kind, name: &str, asked: &Span) -> Result<Found, Diagnostics> {
+        let asked = &Span::new(&asked.source.as_file_name(), asked.range.clone());
         let path = Path::new(name);
         if path.is_file() || looks_like_path(name) {
             return read(path, asked);
@@ -93,6 +94,7 @@ impl Library {
 
     /// Finds a file of either kind: a path is told by its folder, else by its content; of a name, the campaign comes first.
     pub fn find_either(&self, name: &str, asked: &Span) -> Result<(Kind, Found), Diagnostics> {
+        let asked = &Span::new(&asked.source.as_file_name(), asked.range.clone());
         let path = Path::new(name);
         if path.is_file() || looks_like_path(name) {
             let found = read(path, asked)?;
@@ -148,8 +150,14 @@ fn looks_like_path(name: &str) -> bool {
 fn by_content(found: &Found) -> Kind {
     const OF_TARGETS: [&str; 8] = ["ssh", "transport", "arch", "cpu_count", "work_dirs", "kernel", "power", "emulated"];
     const OF_CAMPAIGNS: [&str; 8] = ["targets", "duration", "cycles", "interval", "measure", "loads", "cell", "matrix"];
-    let Ok(parsed) = document::parse(&found.name, &found.text) else { return Kind::Campaign };
-    let count = |keys: &[&str]| keys.iter().filter(|key| parsed.root.get(key).is_some()).count();
+    // By text and not by parsing: a file with errors has a kind, too.
+    let begins = |key: &str| {
+        found.text.lines().any(|line| {
+            let after = line.trim_start_matches([' ', '\t', '[']).strip_prefix(key);
+            after.is_some_and(|rest| rest.starts_with([' ', '\t', '=', '.', ']']))
+        })
+    };
+    let count = |keys: &[&str]| keys.iter().filter(|key| begins(key)).count();
     if count(&OF_TARGETS) > count(&OF_CAMPAIGNS) { Kind::Target } else { Kind::Campaign }
 }
 
@@ -192,7 +200,7 @@ mod built_in {
         };
     }
 
-    pub(super) const CAMPAIGNS: &[(&str, &str)] = files!("campaigns": "bbb-idle-loaded", "cyclone-v-12h", "demo", "elce-2016", "first-look", "imx93-forlinx", "isolation", "nightly");
+    pub(super) const CAMPAIGNS: &[(&str, &str)] = files!("campaigns": "bbb-idle-loaded", "cyclone-v-12h", "demo", "elce-2016", "first-look", "imx93-forlinx", "isolation", "nightly", "zynq-xeno-test");
     pub(super) const TARGETS: &[(&str, &str)] =
-        files!("targets": "beaglebone-black", "cyclone-v", "imx93-evk", "local", "zynq-zc702");
+        files!("targets": "beaglebone-black", "cyclone-v", "imx93-evk", "local", "pandaboard-omap4460", "zynq-zc702");
 }

@@ -1,6 +1,6 @@
 //! The kernel's CPU list text: `0-3,5`, `""`, `0-6:1/2`.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 /// Largest CPU number accepted, the kernel's `CONFIG_NR_CPUS` ceiling.
 pub const MAX_CPU: u32 = 8191;
@@ -95,10 +95,7 @@ impl CpuList {
 
 impl FromIterator<u32> for CpuList {
     fn from_iter<I: IntoIterator<Item = u32>>(iter: I) -> Self {
-        let mut cpus: Vec<u32> = iter.into_iter().collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        Self(cpus)
+        Self(iter.into_iter().collect::<BTreeSet<u32>>().into_iter().collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test, with what it needs fetched first, and one line at the end.
 
-use crate::{build, shell, tools};
+use crate::{build, cross, shell, tools};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::process::{ExitCode, Stdio};
@@ -40,7 +40,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     if let Err(error) = tools::ensure(&tools::LOOPBACK) {
         skip(&mut count, "servers and loads for tests on this machine", &error);
     }
-    build::native_probe()?;
+    cross::build(cross::Kind::X86_64)?;
     count += cargo_test(&["--workspace"])?;
     if !options.quick {
         slow(&mut count);

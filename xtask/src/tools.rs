@@ -1,7 +1,7 @@
 //! Programs that tests and boards need: the machine's own where it has them, else unpacked into the cache.
 
 use crate::fetch::{Apt, Closure};
-use crate::{paths, shell};
+use crate::paths;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ pub(crate) const LOOPBACK: Set = Set {
     programs: &[
         ("sshd", "openssh-server"),
         ("ssh", "openssh-client"),
+        ("ssh-keygen", "openssh-client"),
         ("dropbear", "dropbear-bin"),
         ("dropbearkey", "dropbear-bin"),
         ("dropbearconvert", "dropbear-bin"),
@@ -99,7 +100,7 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
     Apt::machine()?
         .unpack(&packages, Closure::Missing, &[], &prefix)
         .with_context(|| format!("cannot fetch; install by hand: apt-get install {}", packages.join(" ")))?;
-    let libraries = libraries(&prefix)?;
+    let libraries = libraries(&prefix);
     for (program, package) in missing {
         let file = ["usr/sbin", "usr/bin", "sbin", "bin"]
             .iter()
@@ -112,10 +113,10 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
 }
 
 /// Folders with shared libraries below a prefix, as LD_LIBRARY_PATH has them.
-fn libraries(prefix: &Path) -> Result<String> {
-    let triple = shell::output(std::process::Command::new("gcc").arg("-print-multiarch"))?;
-    let folders = ["usr/lib", "lib"].map(|base| prefix.join(base).join(triple.trim()));
-    Ok(folders.map(|folder| folder.display().to_string()).join(":"))
+fn libraries(prefix: &Path) -> String {
+    let triple = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let folders = ["usr/lib", "lib"].map(|base| prefix.join(base).join(&triple));
+    folders.map(|folder| folder.display().to_string()).join(":")
 }
 
 /// Writes a script that runs an unpacked program with its own libraries.

@@ -2,6 +2,11 @@
 
 use crate::latency::Value;
 
+/// Sum that stays at the end of the range instead of passing it: figures come from boards.
+pub(crate) fn total(values: impl IntoIterator<Item = u64>) -> u64 {
+    values.into_iter().fold(0, u64::saturating_add)
+}
+
 /// `43,200,000`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();

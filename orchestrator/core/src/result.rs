@@ -3,6 +3,7 @@
 use crate::campaign::model::Preemption;
 use crate::judgement::{Finding, Judgement, LimitOutcome, Validity, Verdict};
 use crate::latency::{Distribution, Probability, Summary, Value, merge_segments, merge_threads, per_period, summarise};
+use crate::quantity::total;
 use crate::resolve::{governors, instrument_name};
 use crate::verdict::{Evidence, load_rows};
 use latprobe::spec::{Length, Policy, Sleep};
@@ -47,6 +48,12 @@ pub struct RunResult {
     pub identity: Identity,
     /// Figures were taken under emulation or otherwise not on the hardware named.
     pub emulated: bool,
+    /// It is not over: the figures are those so far, and a rule that looks at its end cannot hold yet.
+    pub in_progress: bool,
+    /// The judgement stored with the run, where this latlab judges otherwise.
+    pub judged_before: Option<Judged>,
+    /// Stored files that are not as they were when the run was closed, in plain words.
+    pub altered: Vec<String>,
     /// The board as it was.
     pub board: Board,
     /// What was measured, and how.
@@ -76,6 +83,15 @@ pub struct RunResult {
     pub limits: Vec<LimitOutcome>,
 }
 
+/// Validity and verdict of an earlier judgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Validity.
+    pub validity: Validity,
+    /// Verdict.
+    pub verdict: Verdict,
+}
+
 /// The board as it was; absent values are unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Board {
@@ -99,6 +115,17 @@ pub struct Board {
     pub governor: Option<String>,
     /// Clock source.
     pub clocksource: Option<String>,
+    /// Where the run was kept on the board: a `tmpfs` does not survive a reset.
+    pub work_dir: Option<WorkDir>,
+}
+
+/// Where runs are kept on the board.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkDir {
+    /// Path.
+    pub path: String,
+    /// Kind of storage (`ext4`, `tmpfs`, `overlay`, `nfs` …).
+    pub kind: Option<String>,
 }
 
 /// What was measured, and how.
@@ -228,8 +255,12 @@ pub struct WorstSample {
     pub segment: u32,
     /// Wake-up number of the thread in that segment, from 0.
     pub cycle: u64,
+    /// `CLOCK_MONOTONIC` of the wake-up in the boot of its segment, in ns.
+    pub mono_ns: u64,
     /// Measuring time up to it, in ns.
     pub since_start_ns: u64,
+    /// The host talked to the board at that time, which may be the reason.
+    pub during_contact: bool,
 }
 
 /// An occupied bin.
@@ -244,21 +275,24 @@ pub struct Bin {
 }
 
 impl RunResult {
-    /// The run that `evidence` tells of.
+    /// The run that `evidence` tells of, as one that is over and whose files are unaltered.
     pub fn new(identity: Identity, evidence: &Evidence, judgement: Judgement) -> RunResult {
         // Segments with different bins are INVALID; the first alone is shown then.
         let threads = merge_segments(evidence.segments)
             .unwrap_or_else(|_| evidence.segments.first().map(|s| s.threads.clone()).unwrap_or_default());
         let all = merge_threads(&threads).ok().flatten();
         let rows = thread_rows(evidence, &threads);
-        let expected = rows.iter().map(|row| row.figures.expected_cycles).sum();
+        let expected = total(rows.iter().map(|row| row.figures.expected_cycles));
         RunResult {
             format: RESULT_FORMAT,
             identity,
             emulated: evidence.target.emulated,
+            in_progress: false,
+            judged_before: None,
+            altered: Vec::new(),
             board: board(evidence),
             setup: setup(evidence),
-            measured_ns: evidence.segments.iter().map(Folded::measured_ns).sum(),
+            measured_ns: total(evidence.segments.iter().map(Folded::measured_ns)),
             total: row(all.as_ref().map(summarise).as_ref(), expected),
             per_period: periods(evidence, &threads),
             threads: rows,
@@ -278,6 +312,17 @@ impl RunResult {
             verdict: judgement.verdict,
             findings: judgement.findings,
             limits: judgement.limits,
+        }
+    }
+
+    /// Marks the worst samples that lie in a time in which the host talked to the board: segment → times on its
+    /// `CLOCK_MONOTONIC`, from and to in ns. Encrypting an answer is a load that the campaign did not ask for.
+    pub fn mark_contacts(&mut self, contacts: &BTreeMap<u32, Vec<(u64, u64)>>) {
+        for sample in &mut self.worst {
+            let times = contacts.get(&sample.segment).map(Vec::as_slice).unwrap_or_default();
+            // A wake-up that was due before the contact began may end in it.
+            let due_ns = sample.mono_ns.saturating_sub(sample.latency_ns);
+            sample.during_contact = times.iter().any(|(from, to)| due_ns <= *to && sample.mono_ns >= *from);
         }
     }
 
@@ -301,6 +346,7 @@ fn board(evidence: &Evidence) -> Board {
         isolated_cpus: facts.isolated.as_ref().map(ToString::to_string),
         governor: facts.online.as_ref().map(|_| governors(facts)),
         clocksource: facts.clocksource.clone(),
+        work_dir: facts.work_dirs.first().map(|dir| WorkDir { path: dir.path.clone(), kind: dir.kind.clone() }),
     }
 }
 
@@ -401,10 +447,12 @@ fn worst(evidence: &Evidence) -> Vec<WorstSample> {
                 cpu: evidence.spec.measure.threads.get(thread as usize).and_then(|t| t.cpu),
                 segment: segment.header.as_ref().map_or(number, |h| h.segment),
                 cycle: sample.cycle,
-                since_start_ns: before_ns + sample.mono_ns.saturating_sub(start),
+                mono_ns: sample.mono_ns,
+                during_contact: false,
+                since_start_ns: total([before_ns, sample.mono_ns.saturating_sub(start)]),
             }));
         }
-        before_ns += segment.measured_ns();
+        before_ns = total([before_ns, segment.measured_ns()]);
     }
     worst.sort_by_key(|sample| (std::cmp::Reverse(sample.latency_ns), sample.since_start_ns));
     worst.truncate(evidence.spec.measure.worst as usize);

@@ -40,6 +40,14 @@ trap - EXIT
 sha256sum <"$f" 2>/dev/null || echo none
 "#;
 
+/// Older probes go once nothing runs: flash is small. The one in place stays for the next execution.
+const TIDY: &str = r#"
+[ -z "$(ls -A "$1/runs" 2>/dev/null)" ] || exit 0
+for f in "$1"/latprobe-*; do
+  [ "$f" = "$2" ] || rm -f "$f"
+done
+"#;
+
 /// A probe in place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deployed {
@@ -103,6 +111,12 @@ impl Board {
             }
         }
         Err(BoardError::NoWorkDir { tried: passed_over })
+    }
+
+    /// Removes probes of other versions where no run is left that may need them.
+    pub async fn tidy(&self, deployed: &Deployed) -> Result<(), BoardError> {
+        self.exec(Request::script(TIDY, &[&deployed.work_dir, &deployed.probe])).await?;
+        Ok(())
     }
 
     async fn arch(&self) -> Result<Arch, BoardError> {

@@ -50,10 +50,9 @@ impl RunOnBoard {
 }
 
 impl Board {
-    /// The board's state as raw text, with the kernel's messages since `since_mono_ns` on the board's clock.
-    pub async fn facts(&self, deployed: &Deployed, since_mono_ns: u64) -> Result<Vec<Capture>, BoardError> {
-        let since = since_mono_ns.to_string();
-        let argv = [&deployed.probe, "facts", "--workdir", &deployed.work_dir, "--since", &since];
+    /// The board's state as raw text.
+    pub async fn facts(&self, deployed: &Deployed) -> Result<Vec<Capture>, BoardError> {
+        let argv = [&deployed.probe, "facts", "--workdir", &deployed.work_dir];
         let request = Request::new(argv).timeout(PATIENT).max_output(MAX_FACTS);
         let answer = self.probe("facts", request).await?;
         let mut captures = Vec::new();
@@ -146,8 +145,18 @@ impl Board {
         }
     }
 
-    /// Removes what is there of a run that was never started.
-    pub async fn discard(&self, run: &RunOnBoard) -> Result<(), BoardError> {
+    /// Ends and removes whatever there is of a run whose submission failed half-way.
+    pub async fn abandon(&self, run: &RunOnBoard) -> Result<(), BoardError> {
+        // A supervisor that came up late must not go on in a directory that is gone.
+        match self.status(run).await {
+            Ok(_) => {
+                self.stop(run).await?;
+                return self.remove(run).await;
+            }
+            // Never started: a spec at most.
+            Err(BoardError::Probe { .. } | BoardError::NoSuchRun { .. }) => {}
+            Err(error) => return Err(error),
+        }
         let answer = self.exec(Request::script("rm -rf -- \"$1\"", &[&run.dir]).timeout(PATIENT)).await?;
         match answer.success() {
             true => Ok(()),

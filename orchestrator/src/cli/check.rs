@@ -46,8 +46,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
     let mut files = Vec::new();
     for asked in &args.files {
         let (checked, found) = check(&library, asked);
-        // A file that is not there is the input's fault, although its name stands on the command line.
-        code = if found.has_errors() { Exit::InputFile } else { Exit::combine([code, exit(&found)]) };
+        code = Exit::combine([code, exit(&found)]);
         if common.format == Format::Text {
             show(&checked, &found);
         }
@@ -57,7 +56,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
     if common.format == Format::Json {
         print_json(&Report { ok, files });
     }
-    if ok { Exit::Success } else { code }
+    code
 }
 
 fn show(checked: &Checked, found: &Diagnostics) {
@@ -83,7 +82,7 @@ fn show(checked: &Checked, found: &Diagnostics) {
 fn check(library: &Library, asked: &str) -> (Checked, Diagnostics) {
     let mut checked =
         Checked { file: asked.to_owned(), kind: None, name: None, cells: None, ok: false, diagnostics: Vec::new() };
-    let found = match library.find_either(asked, &on_command_line("FILE", asked)) {
+    let found = match library.find_either(asked, &on_command_line("command line", asked)) {
         Err(found) => found,
         Ok((kind, file)) => {
             checked.kind = Some(kind);
@@ -119,6 +118,7 @@ fn content(library: &Library, kind: Kind, file: &Found, checked: &mut Checked) -
                 diagnostic.severity = Severity::Warning;
                 diagnostic
             }));
+            found.sort();
             checked.name = Some(loaded.campaign.name);
             checked.cells = Some(loaded.campaign.cells.len());
             found

@@ -26,8 +26,22 @@ pub(super) struct Args {
 enum As {
     /// Text of `cyclictest -h -q` up to rt-tests 2.6.
     Cyclictest,
+    /// The same of rt-tests 2.7 and later: without empty rows and total.
+    CyclictestSparse,
+    /// OSADL RT Dataset 1.0.
+    RtDataset,
     /// One line per occupied bin.
     Csv,
+    /// One line for the run.
+    CsvRun,
+    /// JUnit XML: validity and each limit of the gate.
+    Junit,
+    /// InfluxDB line protocol.
+    Influx,
+    /// Prometheus text file.
+    Prometheus,
+    /// LAVA result lines.
+    Lava,
     /// Everything (docs/json.md).
     Json,
 }
@@ -54,7 +68,14 @@ pub(super) fn run(_common: &Common, args: &Args) -> Exit {
     let source = Source { result: &result, segments: &segments };
     let exported = match args.to {
         As::Cyclictest => export::cyclictest(&source),
+        As::CyclictestSparse => export::cyclictest_sparse(&source),
+        As::RtDataset => export::rt_dataset(&source),
         As::Csv => export::csv(&source),
+        As::CsvRun => Ok(export::csv_run(&source)),
+        As::Junit => Ok(export::junit(&source)),
+        As::Influx => Ok(export::influx(&source)),
+        As::Prometheus => export::prometheus(&source),
+        As::Lava => Ok(export::lava(&source)),
         As::Json => export::json(&source),
     };
     match exported {

@@ -46,6 +46,8 @@ struct Run {
     cell: String,
     target: String,
     repetition: u32,
+    /// It is not over.
+    in_progress: bool,
     /// Absent, like all below it: the run was not measured.
     validity: Option<Validity>,
     verdict: Option<Verdict>,
@@ -85,6 +87,7 @@ fn list(execution: &ExecutionDir) -> Execution {
             cell: planned.cell.clone(),
             target: planned.target.clone(),
             repetition: planned.repetition,
+            in_progress: false,
             validity: None,
             verdict: None,
             cycles: None,
@@ -94,6 +97,7 @@ fn list(execution: &ExecutionDir) -> Execution {
         };
         match stored::read(execution, planned) {
             Ok(Stored::Measured(result, _)) => {
+                run.in_progress = result.in_progress;
                 (run.validity, run.verdict) = (Some(result.validity), Some(result.verdict));
                 (run.cycles, run.missed) = (Some(result.total.cycles), Some(result.total.missed));
                 run.max = result.total.max;
@@ -124,13 +128,20 @@ fn table(executions: &[Execution]) -> String {
         table.set_header(["  run", "cycles", "missed", "max [us]", "validity", "verdict"]);
         for run in &execution.runs {
             let number = |n: Option<u64>| n.map_or("-".to_owned(), count);
+            let (state, verdict) = match run.in_progress {
+                true => ("not over".to_owned(), ""),
+                false => (
+                    run.validity.map_or("not measured", validity_name).to_owned(),
+                    run.verdict.map_or("", verdict_name),
+                ),
+            };
             table.add_row([
                 format!("  {}", run.run),
                 number(run.cycles),
                 number(run.missed),
                 figure_text(run.max),
-                run.validity.map_or("not measured", validity_name).to_owned(),
-                run.verdict.map_or("", verdict_name).to_owned(),
+                state,
+                verdict.to_owned(),
             ]);
         }
         text::align_right(&mut table, 1..4);

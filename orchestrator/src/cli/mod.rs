@@ -5,6 +5,7 @@ mod compare;
 mod diagnostics;
 mod diff;
 mod export;
+mod import;
 mod list;
 mod logging;
 mod plan;
@@ -52,6 +53,7 @@ pub enum Format {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Check(check::Args),
+    Import(import::Args),
     Plan(plan::Args),
     Run(run::RunArgs),
     Resume(run::ResumeArgs),
@@ -78,6 +80,7 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli) -> Exit {
     match &cli.verb {
         Verb::Check(args) => check::run(&cli.common, args),
+        Verb::Import(args) => import::run(&cli.common, args),
         Verb::Plan(args) => plan::run(&cli.common, args),
         Verb::Run(args) => run::run(&cli.common, args),
         Verb::Resume(args) => run::resume(&cli.common, args),

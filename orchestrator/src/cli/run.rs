@@ -20,9 +20,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// Columns of the result.
-const WIDTH: usize = 100;
-
 /// Measures a campaign on its boards, all boards at once.
 ///
 /// Ctrl-C asks whether to stop what is measuring or to leave it (exit code 8); a second one leaves at once.
@@ -103,6 +100,7 @@ pub(super) fn resume(common: &Common, args: &ResumeArgs) -> Exit {
 enum Refused {
     Store(StoreError),
     Unfinished(String),
+    Signals(std::io::Error),
 }
 
 impl From<StoreError> for Refused {
@@ -121,6 +119,10 @@ impl Refused {
             Self::Store(error) => {
                 complain(&format!("error: {error}"));
                 Exit::Store
+            }
+            Self::Signals(error) => {
+                complain(&format!("error: signals cannot be watched: {error}"));
+                Exit::Bug
             }
             Self::Unfinished(text) => {
                 complain(&text);
@@ -256,14 +258,10 @@ fn carry_out(common: &Common, writer: ExecutionWriter) -> Exit {
     };
     let directory = writer.directory().clone();
     let result = runtime.block_on(async {
-        let (wishes, wish) = Wishes::new();
+        let (wishes, wish) = Wishes::new().map_err(Refused::Signals)?;
         let ask_bars = bars.clone();
-        tokio::spawn(async move {
-            if let Err(error) = wishes.watch(|ask| ask_bars.suspend(ask)).await {
-                tracing::warn!(%error, "signals cannot be watched");
-            }
-        });
-        runner::execute(writer, progress, wish).await
+        tokio::spawn(wishes.watch(move |ask| ask_bars.suspend(ask)));
+        Ok::<_, Refused>(runner::execute(writer, progress, wish).await?)
     });
     // A question that nobody answers must not keep the process.
     runtime.shutdown_background();
@@ -273,7 +271,7 @@ fn carry_out(common: &Common, writer: ExecutionWriter) -> Exit {
             show(common, &directory, &summary);
             summary.exit()
         }
-        Err(error) => Refused::Store(error).report(),
+        Err(refused) => refused.report(),
     }
 }
 
@@ -312,7 +310,7 @@ fn show_run(common: &Common, directory: &ExecutionDir, run: &str) -> Result<(), 
     match common.format {
         Format::Json => print_line(&ResultLine { event: "result", result: &result }),
         Format::Text => {
-            let _ = writeln!(std::io::stdout(), "\n{}", text::render(&result, WIDTH));
+            let _ = writeln!(std::io::stdout(), "\n{}", text::for_stdout(&result));
         }
     }
     Ok(())

@@ -55,7 +55,7 @@ impl SelectionArgs {
 
     /// [`Self::load`] without printing.
     pub fn read(&self, library: &Library) -> Result<Selection, Diagnostics> {
-        let asked = on_command_line("CAMPAIGN", &self.campaign);
+        let asked = on_command_line("command line", &self.campaign);
         let found = library.find(Kind::Campaign, &self.campaign, &asked)?;
         let overrides = Overrides { set: self.set.clone(), only: self.only.clone(), targets: self.targets.clone() };
         let campaign = campaign::load(&found.name, &found.text, &overrides)?;

@@ -58,7 +58,7 @@ fn show(common: &Common, args: &Args) -> Result<(), StoreError> {
 
 fn text_of(stored: &Stored) -> String {
     match stored {
-        Stored::Measured(result, _) => text::render(result, text::WIDTH),
+        Stored::Measured(result, _) => text::for_stdout(result),
         Stored::NotStarted(identity, reason) => {
             let reason = reason.as_deref().unwrap_or("it has not begun, or was interrupted before it began");
             format!("{}/{}: not measured: {reason}\n", identity.execution, identity.run)

@@ -168,7 +168,7 @@ error: no target `cyclon-v`
 1 | cyclon-v
   | ^^^^^^^^ did you mean `cyclone-v`?
   |
-  = help: looked for DIR/targets/cyclon-v.toml, and among those built in; known: beaglebone-black, cyclone-v, imx93-evk, local, zynq-zc702"
+  = help: looked for DIR/targets/cyclon-v.toml, and among those built in; known: beaglebone-black, cyclone-v, imx93-evk, local, pandaboard-omap4460, zynq-zc702"
     );
     let missing = dir.path().join("a.toml");
     assert!(shown(missing.to_str().unwrap()).starts_with("error: cannot read DIR/a.toml: no such file\n"));
@@ -210,6 +210,7 @@ fn kinds_are_told_by_folder_or_content() {
     let library = Library::of([]);
     let kind = |name: &str| library.find_either(name, &on_command_line("FILE", name)).map_err(show).unwrap().0;
     assert_eq!(kind(&file("a.toml", "name = \"a\"\n[ssh]\n")), Kind::Target);
+    assert_eq!(kind(&file("broken.toml", "name = \"a\"\n[ssh\ncpu_count: 2\n[power]")), Kind::Target);
     assert_eq!(kind(&file("b.toml", "name = \"a\"\nduration = \"1s\"\n")), Kind::Campaign);
     assert_eq!(kind(&file("targets/c.toml", "name = \"a\"\nduration = \"1s\"\n")), Kind::Target);
     assert_eq!(kind(&file("campaigns/d.toml", "name = \"a\"\n[ssh]\n")), Kind::Campaign);

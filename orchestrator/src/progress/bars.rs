@@ -22,10 +22,11 @@ impl Bars {
             Event::Started { .. } | Event::Answers { .. } => self.line(event),
             Event::Over { .. } => self.line(event),
             Event::BoardOver { target, .. } => {
+                // In this order: a line above the last bar ends with a newline, one without any bar does not.
+                self.line(event);
                 if let Some(bar) = self.boards.remove(target) {
                     bar.finish_and_clear();
                 }
-                self.line(event);
             }
             Event::Board { target, text } => self.message(target, text),
             Event::Stage { target, run, stage } => {

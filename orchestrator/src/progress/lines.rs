@@ -7,23 +7,24 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// A line about an unchanged measurement at most this often.
+/// A line about a measurement in the same stage at most this often.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// Lines on standard error.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    last: Mutex<HashMap<String, Instant>>,
+    /// By run: when and in which stage it was shown last.
+    last: Mutex<HashMap<String, (Instant, String)>>,
 }
 
 impl Lines {
     pub(super) fn show(&self, event: &Event) {
-        if let Event::Measured { run, .. } = event {
+        if let Event::Measured { run, board_stage, .. } = event {
             let mut last = self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if last.get(run).is_some_and(|at| at.elapsed() < QUIET) {
+            if last.get(run).is_some_and(|(at, stage)| at.elapsed() < QUIET && stage == board_stage) {
                 return;
             }
-            last.insert(run.clone(), Instant::now());
+            last.insert(run.clone(), (Instant::now(), board_stage.clone()));
         }
         let now = jiff::Timestamp::now().strftime("%H:%M:%SZ");
         let _ = writeln!(std::io::stderr(), "{now} {}", text(event));

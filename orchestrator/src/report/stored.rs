@@ -1,19 +1,19 @@
 //! A stored run → its result. The judgement is made anew from the stored files: a newer rule judges older runs.
 
-use crate::store::{ExecutionDir, FactsWhen, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
-use latlab_core::facts::Facts;
-use latlab_core::result::{Identity, RESULT_FORMAT, RunResult};
-use latlab_core::run_state::{Mark, Step};
-use latlab_core::verdict::{Evidence, judge};
+use crate::store::{Contact, ExecutionDir, Plan, PlannedRun, RunDir, Store, StoreError, journal::Entry};
+use latlab_core::result::{Identity, Judged, RESULT_FORMAT, RunResult};
+use latlab_core::run_state::{Mark, State, Step, replay};
+use latlab_core::verdict::judge;
 use latprobe::stream::Folded;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What is stored of a planned run.
 #[derive(Debug)]
 pub enum Stored {
-    /// It was submitted to the board: everything that is known of it, and what the streams say.
+    /// It was taken by the board: everything that is known of it, and what the streams say.
     Measured(Box<RunResult>, Vec<Folded>),
-    /// It never got as far as a spec; why, where the journal says so.
+    /// It has not begun, or was refused; why, where the journal says so.
     NotStarted(Identity, Option<String>),
 }
 
@@ -71,31 +71,43 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
     let run = execution.run_dir(&planned.name);
     let journal = execution.journal()?;
     let identity = identity(execution.plan(), planned, &run, &journal);
+    let own = journal.iter().filter(|entry| entry.run.as_ref() == Some(&planned.name));
+    let state = replay(own.map(|entry| (entry.step, entry.mark)));
     let damaged = |what: &str| StoreError::Damaged {
         path: execution.path().join("plan.json"),
         reason: format!("it does not hold the {what} of run `{}`", planned.name),
     };
-    let Some(spec) = run.spec()? else {
+    let begun = if state == State::Planned { None } else { run.files()? };
+    let Some(files) = begun else {
         let failed = journal.iter().rev().find(|e| e.run.as_ref() == Some(&planned.name) && e.mark == Mark::Failed);
         return Ok(Stored::NotStarted(identity, failed.and_then(|entry| entry.detail.clone())));
     };
     let cell = execution.plan().cell(planned).ok_or_else(|| damaged("cell"))?;
     let target = execution.plan().target(planned).ok_or_else(|| damaged("target"))?;
-    let before = Facts::parse(&run.facts(FactsWhen::Before)?);
-    let after = run.facts(FactsWhen::After)?;
-    let after = (!after.is_empty()).then(|| Facts::parse(&after));
-    let segments = run.fold()?;
-    let evidence = Evidence {
-        spec: &spec,
-        settings: &cell.settings,
-        target,
-        segments: &segments,
-        before: &before,
-        after: after.as_ref(),
-    };
+    let evidence = files.evidence(&cell.settings, target);
     let judgement = judge(&evidence);
-    let result = RunResult::new(identity, &evidence, judgement);
-    Ok(Stored::Measured(Box::new(result), segments))
+    let mut result = RunResult::new(identity, &evidence, judgement);
+    result.in_progress = !matches!(state, State::Removing | State::Over(_));
+    result.mark_contacts(&contact_times(&run.contacts()?, &files.segments));
+    // Whether that file is sound is for the manifest to say; it is derived, and made anew here.
+    if let Ok(Some(before)) = run.judgement() {
+        let before = Judged { validity: before.validity, verdict: before.verdict };
+        let now = Judged { validity: result.validity, verdict: result.verdict };
+        result.judged_before = (before != now).then_some(before);
+    }
+    if run.manifest()?.is_some() {
+        result.altered = run.verify()?;
+    }
+    Ok(Stored::Measured(Box::new(result), files.segments))
+}
+
+/// By segment; a contact belongs to the boot it found.
+fn contact_times(contacts: &[Contact], segments: &[Folded]) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let of_boot = |boot: &str| {
+        let own = contacts.iter().filter(|contact| contact.boot_id == boot);
+        own.map(|contact| (contact.mono_ns.saturating_sub(contact.took_ns), contact.mono_ns)).collect()
+    };
+    segments.iter().filter_map(|s| s.header.as_ref()).map(|h| (h.segment, of_boot(&h.boot_id))).collect()
 }
 
 fn identity(plan: &Plan, planned: &PlannedRun, run: &RunDir, journal: &[Entry]) -> Identity {

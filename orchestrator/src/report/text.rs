@@ -9,6 +9,7 @@ use latlab_core::resolve::preemption_name;
 use latlab_core::result::{Bound, Figure, QuantileFigure, Row, RunResult};
 use latprobe::spec::{Length, Policy};
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 
 /// Quantiles of the table, of those in a result: all but the median.
 const SHOWN: [&str; 3] = ["0.99", "0.999", "0.9999"];
@@ -17,7 +18,7 @@ const SHOWN: [&str; 3] = ["0.99", "0.999", "0.9999"];
 pub fn render(result: &RunResult, width: usize) -> String {
     let width = width.clamp(60, 120);
     let mut out = String::new();
-    heading(result, &mut out);
+    heading(result, width, &mut out);
     out.push_str(&card(result, width));
     out.push('\n');
     out.push_str(&figures(result, width));
@@ -28,6 +29,39 @@ pub fn render(result: &RunResult, width: usize) -> String {
     out.push_str(&histogram::render(result, width));
     let _ = writeln!(out, "\nstored in {}", result.identity.stored_in);
     out
+}
+
+/// [`render`] in [`WIDTH`] columns; on a terminal what is good or bad has colour, unless `NO_COLOR` is set.
+pub fn for_stdout(result: &RunResult) -> String {
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = render(result, WIDTH);
+    if std::io::stdout().is_terminal() && !no_colour { coloured(&plain) } else { plain }
+}
+
+/// Words that say how it went: where they end a line of the table or begin a heading, and their colour.
+const COLOURS: &[(&str, &str)] = &[
+    ("INVALID", "\u{1b}[1;31m"),
+    ("DEGRADED", "\u{1b}[1;33m"),
+    ("VALID", "\u{1b}[1;32m"),
+    ("FAIL", "\u{1b}[1;31m"),
+    ("PASS", "\u{1b}[1;32m"),
+    ("BROKEN", "\u{1b}[1;31m"),
+];
+
+fn coloured(plain: &str) -> String {
+    let paint = |line: &str| {
+        for (word, colour) in COLOURS {
+            let painted = format!("{colour}{word}\u{1b}[0m");
+            if let Some(rest) = line.strip_prefix(word).filter(|rest| rest.starts_with(" because")) {
+                return painted + rest + "\n";
+            }
+            if let Some(start) = line.strip_suffix(word).filter(|start| start.ends_with("  ")) {
+                return format!("{start}{painted}\n");
+            }
+        }
+        format!("{line}\n")
+    };
+    plain.lines().map(paint).collect()
 }
 
 /// `VALID`, as in files.
@@ -102,11 +136,24 @@ pub(crate) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
     }
 }
 
-fn heading(result: &RunResult, out: &mut String) {
+fn heading(result: &RunResult, width: usize, out: &mut String) {
     let id = &result.identity;
     let _ = writeln!(out, "{}, cell {}, run {} of execution {}", id.campaign, id.cell, id.repetition, id.execution);
     if result.emulated {
         out.push_str("Figures measured under emulation: they say nothing about the board's hardware.\n");
+    }
+    if result.in_progress {
+        let text = format!("Not over: these are the figures so far. `latlab resume {}` goes on with it.", id.execution);
+        out.push_str(&wrapped(&text, 0, width));
+    }
+    if let Some(before) = result.judged_before {
+        let (validity, verdict) = (validity_name(before.validity), verdict_name(before.verdict));
+        let text = format!("Was judged {validity}, {verdict} when it was stored; this latlab judges otherwise.");
+        out.push_str(&wrapped(&text, 0, width));
+    }
+    if !result.altered.is_empty() {
+        let text = format!("Stored files are not as they were when the run was closed: {}.", result.altered.join("; "));
+        out.push_str(&wrapped(&text, 0, width));
     }
     out.push('\n');
 }
@@ -129,7 +176,7 @@ fn card(result: &RunResult, width: usize) -> String {
         ("cycles", format!("{} of {} expected", count(total.cycles), count(total.expected_cycles))),
         ("missed periods", count(total.missed)),
         ("load duty", duty_text(result)),
-        ("validity", validity_name(result.validity).to_owned()),
+        ("validity", if result.in_progress { "not judged yet" } else { validity_name(result.validity) }.to_owned()),
         ("verdict", verdict_text(result)),
     ];
     let mut table = plain_table(width);
@@ -141,6 +188,9 @@ fn card(result: &RunResult, width: usize) -> String {
 
 fn verdict_text(result: &RunResult) -> String {
     let name = verdict_name(result.verdict);
+    if result.in_progress {
+        return "not judged yet".to_owned();
+    }
     match (result.verdict, result.limits.is_empty()) {
         (Verdict::NotJudged, true) => format!("{name}: the campaign has no gate"),
         (Verdict::NotJudged, false) => format!("{name}: the run is invalid"),
@@ -236,9 +286,10 @@ fn reasons(result: &RunResult, width: usize, out: &mut String) {
     ] {
         let findings: Vec<&Finding> = result.findings.iter().filter(|f| f.outcome == outcome).collect();
         if !findings.is_empty() {
-            let title = match outcome == Outcome::Degrades && result.validity == Validity::Invalid {
-                true => "Also",
-                false => title,
+            let title = match (outcome, result.validity) {
+                _ if result.in_progress && outcome != Outcome::Unknown => "Would count against it now",
+                (Outcome::Degrades, Validity::Invalid) => "Also",
+                _ => title,
             };
             let _ = writeln!(out, "\n{title}");
             for finding in findings {
@@ -275,10 +326,11 @@ fn worst(result: &RunResult, out: &mut String) {
         let cpu = sample.cpu.map_or_else(|| format!("thread {}", sample.thread), |cpu| format!("CPU {cpu}"));
         let _ = writeln!(
             out,
-            "  {:>10}  {cpu}, after {} (cycle {})",
+            "  {:>10}  {cpu}, after {} (cycle {}){}",
             latency(sample.latency_ns),
             duration(sample.since_start_ns),
-            count(sample.cycle)
+            count(sample.cycle),
+            if sample.during_contact { ", while the host talked to it" } else { "" }
         );
     }
 }
@@ -301,4 +353,24 @@ pub(crate) fn wrapped(text: &str, indent: usize, width: usize) -> String {
         is_empty = false;
     }
     out + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_is_added_to_verdicts_alone() {
+        let plain = "validity          INVALID\nverdict           PASS\n\nDEGRADED because\n  cycles: INVALID PASS\n";
+        let expected = "validity          \u{1b}[1;31mINVALID\u{1b}[0m\nverdict           \u{1b}[1;32mPASS\u{1b}[0m\n\n\
+                        \u{1b}[1;33mDEGRADED\u{1b}[0m because\n  cycles: INVALID PASS\n";
+        assert_eq!(coloured(plain), expected);
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        assert_eq!(wrapped("one two three four", 2, 12), "  one two\n    three\n    four\n");
+        assert_eq!(wrapped("one two three", 0, 9), "one two\nthree\n");
+        assert_eq!(wrapped("unbreakable", 0, 4), "unbreakable\n");
+    }
 }

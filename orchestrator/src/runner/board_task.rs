@@ -132,7 +132,10 @@ impl BoardTask {
 
     async fn unlock(&self, board: &Board, deployed: &Deployed) -> Result<(), Stopped> {
         let plan = self.context.writer.plan();
-        let unlock = || board.unlock(deployed, &plan.holder, &plan.execution);
+        let unlock = async || {
+            board.tidy(deployed).await?;
+            board.unlock(deployed, &plan.holder, &plan.execution).await
+        };
         let work = async {
             match unlock().await {
                 // The link may have idled away after the last run.

@@ -191,7 +191,7 @@ impl<'a> RunTask<'a> {
     async fn prepare(&mut self) -> Result<Event, StoreError> {
         self.show_stage(Stage::Preparing);
         self.log.intent(Step::Prepare)?;
-        let captures = match self.board.facts(self.deployed, 0).await {
+        let captures = match self.board.facts(self.deployed).await {
             Ok(captures) => captures,
             Err(error) => return self.failed(Step::Prepare, &error),
         };
@@ -220,7 +220,7 @@ impl<'a> RunTask<'a> {
             Err(error) => {
                 tracing::info!(%error, run = self.run.name, "the board does not have the run");
                 // Half a submission would stand in the way of the next.
-                match self.board.discard(&self.on_board).await {
+                match self.board.abandon(&self.on_board).await {
                     Err(error) if error.fault() == Fault::Link => self.silent(&error),
                     _ => Event::Unknown,
                 }
@@ -242,7 +242,7 @@ impl<'a> RunTask<'a> {
             Err(error) => {
                 let event = self.failed(Step::Submit, &error)?;
                 self.judgement = Some(judge::refused(&self.dir, "probe", &[error.to_string()])?);
-                if let Err(error) = self.board.discard(&self.on_board).await {
+                if let Err(error) = self.board.abandon(&self.on_board).await {
                     tracing::warn!(%error, run = self.run.name, "the refused run stays on the board");
                 }
                 Ok(event)
@@ -287,8 +287,8 @@ impl<'a> RunTask<'a> {
         self.show_stage(Stage::Collecting);
         self.log.intent(Step::Collect)?;
         let loads: Vec<String> = self.spec.iter().flat_map(|spec| &spec.loads).map(|load| load.name.clone()).collect();
-        let (dead, since_ns) = (self.mirrors.is_dead(), self.mirrors.started_mono_ns());
-        match collect(self.board, self.deployed, &self.on_board, &self.dir, &loads, dead, since_ns).await? {
+        let dead = self.mirrors.is_dead();
+        match collect(self.board, self.deployed, &self.on_board, &self.dir, &loads, dead).await? {
             Ok(()) => {
                 self.log.done(Step::Collect, None)?;
                 Ok(Event::Done)

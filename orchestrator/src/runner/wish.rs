@@ -9,34 +9,40 @@
 
 use latlab_core::run_state::Wish;
 use std::io::{BufRead, IsTerminal, Write};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// Watches the signals of this process.
 #[derive(Debug)]
 pub struct Wishes {
     sender: watch::Sender<Wish>,
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
 }
 
 impl Wishes {
-    /// No wish yet.
-    pub fn new() -> (Self, watch::Receiver<Wish>) {
+    /// No wish yet; from here on signals no longer end the process. Needs a tokio runtime.
+    pub fn new() -> std::io::Result<(Self, watch::Receiver<Wish>)> {
         let (sender, receiver) = watch::channel(Wish::Finish);
-        (Self { sender }, receiver)
+        let wishes = Self {
+            sender,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        };
+        Ok((wishes, receiver))
     }
 
     /// Turns signals into wishes until the process ends. `ask` puts the question where bars are out of its way.
-    pub async fn watch(self, ask: impl Fn(&dyn Fn())) -> std::io::Result<()> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = signal(SignalKind::hangup())?;
+    pub async fn watch(mut self, ask: impl Fn(&dyn Fn())) {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         let mut asked = None;
         loop {
             let heard = tokio::select! {
-                _ = interrupt.recv() => Heard::Interrupt,
-                _ = terminate.recv() => Heard::Terminate,
-                _ = hangup.recv() => Heard::Hangup,
+                _ = self.interrupt.recv() => Heard::Interrupt,
+                _ = self.terminate.recv() => Heard::Terminate,
+                _ = self.hangup.recv() => Heard::Hangup,
                 wish = answered(&mut asked) => Heard::Answer(wish),
             };
             let second = asked.is_some() || *self.sender.borrow() != Wish::Finish;

@@ -22,7 +22,7 @@ pub(super) fn write_whole(path: &Path, content: &[u8]) -> Result<(), StoreError>
     write().map_err(|source| StoreError::write(path, source))
 }
 
-fn share(file: &File) -> io::Result<()> {
+pub(super) fn share(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }

@@ -20,6 +20,7 @@
 mod error;
 mod execution;
 mod files;
+mod imports;
 pub mod journal;
 mod manifest;
 mod plan;
@@ -28,6 +29,7 @@ mod run_dir;
 pub use error::StoreError;
 pub(crate) use execution::now;
 pub use execution::{ExecutionDir, ExecutionWriter};
+pub(crate) use imports::Hashing;
 pub(crate) use manifest::sha256_hex;
 pub use manifest::{MANIFEST_FORMAT, Manifest, ManifestFile};
 pub use plan::{PLAN_FORMAT, Plan, PlannedRun};

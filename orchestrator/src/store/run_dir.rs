@@ -1,6 +1,8 @@
 use super::manifest::{self, MANIFEST_FORMAT};
 use super::{Manifest, Plan, PlannedRun, StoreError, files};
+use latlab_core::facts::Facts;
 use latlab_core::judgement::{JUDGEMENT_FORMAT, Judgement};
+use latlab_core::verdict::Files;
 use latprobe::spec::{SPEC_FORMAT, Spec};
 use latprobe::status::Capture;
 use latprobe::stream::{self, Folded, fold};
@@ -92,6 +94,18 @@ impl RunDir {
     pub fn fold(&self) -> Result<Vec<Folded>, StoreError> {
         let segments = self.segments()?;
         segments.into_iter().map(|segment| Ok(fold::fold_bytes(&self.segment_bytes(segment)?))).collect()
+    }
+
+    /// Everything that a judgement rests on; `None` before the run was prepared.
+    pub fn files(&self) -> Result<Option<Files>, StoreError> {
+        let Some(spec) = self.spec()? else { return Ok(None) };
+        let after = self.facts(FactsWhen::After)?;
+        Ok(Some(Files {
+            spec,
+            segments: self.fold()?,
+            before: Facts::parse(&self.facts(FactsWhen::Before)?),
+            after: (!after.is_empty()).then(|| Facts::parse(&after)),
+        }))
     }
 
     /// When the host talked to the board.

@@ -43,6 +43,7 @@ pub struct Ssh {
 #[derive(Debug)]
 struct Link {
     session: Session,
+    /// Ends the master when dropped without [`Ssh::close`], as when the boards are left at once.
     sockets: SocketDirectory,
 }
 

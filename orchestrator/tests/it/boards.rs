@@ -66,8 +66,9 @@ fn a_probe_for_another_machine() {
     let with_machine = |elf: &[u8]| {
         fs::write(other.join("latprobe"), elf).unwrap();
         let output = place.latlab(&["run", "short"]).env("LATLAB_PROBE_DIR", &other).output().unwrap();
-        assert_eq!(output.status.code(), Some(5));
-        String::from_utf8_lossy(&output.stderr).into_owned()
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(5), "{stderr}");
+        stderr
     };
     // Found out on the host, by the header.
     elf[18] = 8;
@@ -75,7 +76,7 @@ fn a_probe_for_another_machine() {
     assert!(said.contains("is a program for ELF machine 8, the board is"), "{said}");
     // Found out on the board: the right header over something that cannot run.
     elf[18] = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
-    elf[4] = if elf[4] == 2 { 1 } else { 2 };
+    elf[54] = 1;
     let said = with_machine(&elf);
     assert!(said.contains("the probe does not run on the board: "), "{said}");
     // The target file and the board disagree.

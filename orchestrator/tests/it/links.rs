@@ -30,7 +30,7 @@ fn no_such_name() {
 #[test]
 fn a_host_name_that_is_an_option() {
     let place = Workplace::new();
-    place.target("board", "[ssh]\ndestination = \"-oProxyCommand=./own\"\n");
+    place.target("board", "[ssh]\ndestination = \"-oProxyCommand=reboot\"\n");
     let said = place.run(&["run", "short"]);
     said.expect(4, "`-`");
 }

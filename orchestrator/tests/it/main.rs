@@ -8,6 +8,8 @@
 
 mod boards;
 mod compared;
+mod files;
+mod import;
 mod links;
 mod runs;
 mod stored;

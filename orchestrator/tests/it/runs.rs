@@ -1,8 +1,14 @@
 //! Whole runs, and what must not disturb them.
 
 use crate::support::dropbear::{self, Dropbear};
-use crate::support::sshd::Sshd;
-use crate::support::{Workplace, can_run, processes, wait_for};
+use crate::support::sshd::{Options, Sshd, free_port};
+use crate::support::{Running, Workplace, can_run, processes, wait_for};
+use latlab::store::journal::Entry;
+use latlab_core::run_state::{Mark, Step};
+use latprobe::stream::PhaseKind;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 const NEEDS: [&str; 3] = ["sshd", "ssh", "ssh-keygen"];
 
@@ -110,7 +116,11 @@ fn stopped_and_left() {
     running.wait().expect(8, "left measuring: default-board-1; `latlab resume ");
     assert!(!processes::mentioning(place.executions()[0].name()).is_empty(), "the run was not left");
     let running = place.start(&["resume"]);
-    wait_for("the journal", 20, || place.executions()[0].is_running().then_some(()));
+    let begun = |entry: &Entry| entry.step == Step::Execution && entry.mark == Mark::Intent;
+    wait_for("the journal", 20, || {
+        let entries = place.executions()[0].journal().unwrap();
+        (entries.into_iter().filter(begun).count() == 2).then_some(())
+    });
     running.signal("INT");
     running.wait().expect(6, "default-board-1: INVALID");
     assert_eq!(place.assert_whole(), 1);
@@ -131,4 +141,190 @@ fn a_board_that_somebody_else_holds() {
     running.signal("TERM");
     running.wait().expect(6, "INVALID");
     place.run(&["run", "short", "--results", "elsewhere"]).expect(0, "");
+}
+
+#[test]
+fn a_supervisor_that_is_killed() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "long"]);
+    place.wait_for_stream(2000);
+    let run_id = &place.executions()[0].plan().runs[0].run_id.clone();
+    let supervisor = |(pid, line): &(u32, String)| line.contains(" supervise ").then_some(*pid);
+    let pid = processes::mentioning(run_id).iter().find_map(supervisor).unwrap();
+    processes::kill(pid);
+    let said = running.wait();
+    said.expect(6, "default-board-1: INVALID, NOT JUDGED");
+    // What was checkpointed before is kept.
+    let execution = &place.executions()[0];
+    let (_, run) = execution.runs().next().unwrap();
+    assert!(run.fold().unwrap()[0].threads[0].histogram.total() > 0);
+    assert_eq!(run.verify().unwrap(), Vec::<String>::new());
+    place.assert_clean(&place.path().join("board-work/latlab"));
+}
+
+#[test]
+fn a_board_that_is_away_does_not_touch_the_other() {
+    if !can_run(&NEEDS) {
+        return;
+    }
+    let place = Workplace::new();
+    place.target("away", &format!("[ssh]\ndestination = \"root@127.0.0.1\"\nport = {}\n", free_port()));
+    place.target("board", "transport = \"local\"\n");
+    let said = place.run(&["run", "short", "--target", "away", "--target", "board"]);
+    said.expect(5, "away: root@127.0.0.1 port ");
+    said.expect(5, "board: default-board-1: VALID, NOT JUDGED");
+    // What could not be begun is begun when the board is there.
+    place.run(&["resume"]).expect(5, "away: root@127.0.0.1 port ");
+}
+
+#[test]
+fn the_host_asks_only_at_the_end() {
+    if !can_run(&NEEDS) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("quiet", "3s", "mode = \"end\"\n");
+    let sshd = Sshd::start(&place);
+    place.target("board", &sshd.target());
+    place.run(&["run", "quiet"]).expect(0, "VALID");
+    assert_eq!(place.assert_whole(), 1);
+    let (_, run) = place.executions()[0].runs().next().map(|(planned, run)| (planned.clone(), run)).unwrap();
+    let (folded, contacts) = (run.fold().unwrap(), run.contacts().unwrap());
+    let measuring = folded[0].phases.iter().find(|p| p.kind == PhaseKind::Measuring).unwrap().mono_ns;
+    let during = contacts.iter().filter(|c| c.mono_ns > measuring && c.mono_ns < measuring + 3_000_000_000).count();
+    // One may fall into the beginning: it asks when the end is due.
+    assert!(during <= 1, "{contacts:#?}");
+}
+
+#[test]
+fn a_full_disk_on_the_host() {
+    if !can_run(&["unshare"]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "4s", "");
+    place.target("board", "transport = \"local\"\n");
+    std::fs::create_dir(place.path().join("results")).unwrap();
+    // Room for the facts, not for the stream; later there is more.
+    let script = "mount -t tmpfs -o size=260k tmpfs results\n\"$0\" run long\necho run: $?\n\
+                  mount -o remount,size=50m results\n\"$0\" resume\necho resume: $?\n\
+                  \"$0\" list\ncp -r results kept";
+    let latlab = place.latlab(&[]);
+    let mut unshare = std::process::Command::new("unshare");
+    unshare.args(["--mount", "sh", "-c", script]).arg(latlab.get_program()).current_dir(place.path()).env_clear();
+    unshare.envs(latlab.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    let output = unshare.output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stdout.contains("run: 7\n"), "{stdout}{stderr}");
+    assert!(stderr.contains("results store: no space left for "), "{stdout}{stderr}");
+    assert!(stdout.contains("resume: 0\n"), "{stdout}{stderr}");
+    std::fs::remove_dir(place.path().join("results")).unwrap();
+    std::fs::rename(place.path().join("kept"), place.path().join("results")).unwrap();
+    assert_eq!(place.assert_whole(), 1);
+    place.assert_clean(&place.path().join("board-work/latlab"));
+}
+
+#[test]
+fn events_for_programs() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.target("board", "transport = \"local\"\n");
+    let said = place.run(&["run", "short", "--format", "json"]);
+    said.expect(0, "");
+    let events: Vec<serde_json::Value> = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names.first(), Some(&"started"));
+    assert_eq!(names.last(), Some(&"result"));
+    for expected in ["board", "stage", "measured", "over", "board-over"] {
+        assert!(names.contains(&expected), "{expected} in {names:?}");
+    }
+    assert_eq!(events.last().unwrap()["result"]["validity"], "VALID");
+}
+
+/// Ctrl-C on a real terminal: the question, its answer, and the bars around it.
+#[test]
+fn the_question_on_a_terminal() {
+    if !can_run(&["script"]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "");
+    place.target("board", "transport = \"local\"\n");
+    for (answer, code) in [("l\n", 8), ("s\n", 6)] {
+        let verb = if code == 8 { "run long" } else { "resume" };
+        let typescript = place.path().join(format!("typescript-{code}"));
+        let latlab = place.latlab(&[]);
+        // A terminal that nobody looks at has no size; Ctrl-C reaches the shell, too.
+        let line = format!(
+            "trap : INT; stty rows 30 cols 160; {} {verb}; echo code: $?",
+            latlab.get_program().to_string_lossy()
+        );
+        let mut script = std::process::Command::new("script");
+        script.args(["-q", "-e", "-f", "-c", &line]).arg(&typescript).current_dir(place.path());
+        script.env_clear().envs(latlab.get_envs().filter_map(|(key, value)| Some((key, value?)))).env("TERM", "xterm");
+        let mut script = Running::new(script.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()));
+        let shown = || String::from_utf8_lossy(&std::fs::read(&typescript).unwrap_or_default()).into_owned();
+        let mut keyboard = script.keyboard();
+        wait_for("a bar", 60, || shown().contains("cycles").then_some(()));
+        keyboard.write_all(b"\x03").unwrap();
+        wait_for("the question", 20, || shown().contains("[s/l]").then_some(()));
+        keyboard.write_all(answer.as_bytes()).unwrap();
+        wait_for("the end", 60, || shown().contains(&format!("code: {code}")).then_some(()));
+        drop(keyboard);
+        script.wait();
+    }
+    assert_eq!(place.assert_whole(), 1);
+    place.assert_clean(&place.path().join("board-work/latlab"));
+}
+
+/// A login of its own that becomes root by `sudo -n`, on a board made of this machine and other account files.
+#[test]
+fn a_login_that_is_not_root() {
+    if !can_run(&["sshd", "ssh", "ssh-keygen", "unshare", "sudo"]) {
+        return;
+    }
+    let place = Workplace::new();
+    let at = place.path();
+    std::fs::create_dir(at.join("lab-home")).unwrap();
+    let passwd = std::fs::read_to_string("/etc/passwd").unwrap();
+    let home = at.join("lab-home").display().to_string();
+    place.write("passwd", &format!("{passwd}labuser:x:4242:4242::{home}:/bin/sh\n"));
+    let shadow = std::fs::read_to_string("/etc/shadow").unwrap();
+    place.write("shadow", &format!("{shadow}labuser:*:19000:0:99999:7:::\n"));
+    place.write("sudoers", "root ALL=(ALL:ALL) ALL\nlabuser ALL=(root) NOPASSWD: ALL\n");
+    place.write("sudoers-none", "root ALL=(ALL:ALL) ALL\n");
+    for (file, mode) in [("shadow", 0o600), ("sudoers", 0o440), ("sudoers-none", 0o440)] {
+        std::fs::set_permissions(at.join(file), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::create_dir(at.join("board-work")).unwrap();
+    let with = |sudoers: &str| {
+        let at = at.display();
+        let mounts = format!(
+            "mount --bind {at}/passwd /etc/passwd\nmount --bind {at}/shadow /etc/shadow\nmount --bind {at}/{sudoers} /etc/sudoers\n"
+        );
+        Sshd::with(&place, &format!("sshd-{sudoers}"), &Options { mounts: &mounts, ..Options::default() })
+    };
+    let target = |sshd: &Sshd, more: &str| {
+        place.target("board", &(sshd.target().replace("root@", "labuser@") + more));
+    };
+    let sshd = with("sudoers");
+    target(&sshd, "become = \"sudo -n\"\n");
+    place.run(&["run", "short"]).expect(0, "board: default-board-1: VALID");
+    place.assert_clean(&at.join("board-work/latlab"));
+    // Without it the login may not write there, and says so.
+    target(&sshd, "");
+    place.run(&["run", "short"]).expect(5, "board-work: ");
+    drop(sshd);
+    let sshd = with("sudoers-none");
+    target(&sshd, "become = \"sudo -n\"\n");
+    place.run(&["run", "short"]).expect(5, "commands do not run: sudo: a password is required; check");
 }

@@ -1,6 +1,6 @@
 //! `show`, `list` and `export` on a results directory.
 
-use latlab::store::{FactsWhen, PLAN_FORMAT, Plan, PlannedRun, Store};
+use latlab::store::{Contact, FactsWhen, PLAN_FORMAT, Plan, PlannedRun, Store};
 use latlab_core::campaign::{self, Overrides};
 use latlab_core::facts::Facts;
 use latlab_core::run_state::{Mark, Step};
@@ -136,8 +136,12 @@ fn stream(spec: &Spec) -> Vec<u8> {
     ])
 }
 
-/// An execution with one measured run and one that was refused.
 fn results() -> tempfile::TempDir {
+    execution(true)
+}
+
+/// An execution with one measured run and one that was refused.
+fn execution(is_over: bool) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let campaign = campaign::load("night.toml", CAMPAIGN, &Overrides::default()).expect("a good campaign").campaign;
     let board = target::load("board.toml", "name = \"board\"\ncpu_count = 2\n").expect("a good target").target;
@@ -165,7 +169,22 @@ fn results() -> tempfile::TempDir {
     first.write_spec(&spec).expect("written");
     first.write_facts(FactsWhen::Before, &captures()).expect("written");
     first.write_facts(FactsWhen::After, &captures()).expect("written");
+    // While the worst sample waited, and at another time.
+    for mono_ns in [8 * S + 1_000_000, 9 * S] {
+        let contact = Contact { mono_ns, boot_id: "b00d".into(), took_ns: 2_000_000, bytes: 0 };
+        first.add_contact(&contact).expect("written");
+    }
     first.mirror(0).and_then(|mut mirror| mirror.append(&stream(&spec))).expect("written");
+    if is_over {
+        for step in [Step::Submit, Step::Collect, Step::Judge] {
+            writer.record(Some("board"), Some("default-board-1"), step, Mark::Done, None).expect("written");
+        }
+        first.close(&plan, &plan.runs[0]).expect("written");
+    } else {
+        writer.record(Some("board"), Some("default-board-1"), Step::Submit, Mark::Done, None).expect("written");
+    }
+    // The board refuses it: there is a spec, but no run.
+    writer.directory().run_dir("default-board-2").write_spec(&spec).expect("written");
     let refused = Some("isolated CPUs: asked for 1, found none; boot with isolcpus=1");
     writer.record(Some("board"), Some("default-board-2"), Step::Prepare, Mark::Failed, refused).expect("written");
     directory
@@ -190,7 +209,7 @@ fn show_repeats_the_run_from_its_files() {
         "latency [us]  cycles  missed   min  mean  p99  p99.9  p99.99    max",
         "all threads   10,000       0  20.3  20.3   21     21      84  117.5",
         "Observed maximum 117.5 us over 10,000 cycles in 10 s.",
-        "117.5 us  CPU 1, after 6 s (cycle 6,000)",
+        "117.5 us  CPU 1, after 6 s (cycle 6,000), while the host talked to it",
     ] {
         assert!(shown.contains(line), "lacks {line:?}:\n{shown}");
     }
@@ -235,6 +254,29 @@ fn a_damaged_stream_degrades_what_is_shown() {
     assert!(shown.contains("validity          INVALID"), "{shown}");
     assert!(shown.contains("verdict           NOT JUDGED"), "{shown}");
     assert!(shown.contains("stream: 2 damaged places"), "{shown}");
+    let altered = "Stored files are not as they were when the run was closed: stream-0: changed";
+    assert!(shown.contains(altered), "{shown}");
+}
+
+#[test]
+fn a_run_that_is_not_over_is_not_judged_yet() {
+    let results = execution(false);
+    let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
+    assert!(shown.contains("Not over: these are the figures so far."), "{shown}");
+    assert!(shown.contains("validity          not judged yet\nverdict           not judged yet"), "{shown}");
+    let listed = text(&latlab(results.path(), &["list"]).stdout);
+    assert!(listed.contains("not over"), "{listed}");
+}
+
+#[test]
+fn another_judgement_than_the_stored_one_is_said() {
+    let results = results();
+    let run = results.path().join("20260101-000000-night-0001/runs/default-board-1/verdict.json");
+    let old = r#"{"format":1,"validity":"INVALID","verdict":"NOT JUDGED","findings":[],"limits":[]}"#;
+    std::fs::write(run, old).expect("written");
+    let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
+    assert!(shown.contains("Was judged INVALID, NOT JUDGED when it was stored"), "{shown}");
+    assert!(shown.contains("validity          VALID"), "{shown}");
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Files below `/proc` and `/sys` that say how the board is set up.
 
+use crate::sorted;
 use latprobe::status::Capture;
 use std::{
     fs::{self, File},
     io::{self, Read},
     os::unix::fs::{FileTypeExt, OpenOptionsExt},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 /// Content kept of one file, in bytes.
@@ -137,19 +138,14 @@ const FILES: &[&str] = &[
 pub(super) fn capture(sink: &mut dyn FnMut(Capture)) {
     for pattern in FILES {
         if pattern.contains('*') {
-            let mut paths = expand(pattern);
-            paths.sort_unstable_by(|a, b| natural(a).cmp(&natural(b)));
-            paths.truncate(MAX_MATCHES);
-            paths.iter().filter_map(|path| path.to_str()).for_each(|path| sink(read(path, MAX_FILE)));
+            // By length first: `cpu10` comes behind `cpu9`.
+            let paths = sorted(expand(pattern).into_iter().map(|path| (path.as_os_str().len(), path)));
+            let paths = paths.iter().take(MAX_MATCHES).filter_map(|(_, path)| path.to_str());
+            paths.for_each(|path| sink(read(path, MAX_FILE)));
         } else {
             sink(read(pattern, MAX_FILE));
         }
     }
-}
-
-/// Sorts `cpu10` behind `cpu9`.
-fn natural(path: &Path) -> (usize, &Path) {
-    (path.as_os_str().len(), path)
 }
 
 fn expand(pattern: &str) -> Vec<PathBuf> {

@@ -9,11 +9,9 @@ use crate::{
 use std::{
     fs::File,
     io::{self, Read, Write},
-    os::fd::OwnedFd,
-    os::unix::net::UnixStream,
     sync::Arc,
     thread::{Builder, JoinHandle},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Senders, and receivers, of a group.
@@ -56,6 +54,7 @@ pub(super) fn run(mut args: Args) -> Result<()> {
     let (pipes, threads) = (args.flag("-p") | args.flag("--pipe"), args.flag("-T") | args.flag("--threads"));
     args.finish()?;
     let shape = Shape { groups, loops, bytes, pipes, threads };
+    process::set_name(c"hackbench");
     // Threads keep every descriptor of every group open.
     memory::raise_open_files().doing(|| "cannot raise the limit of open files")?;
     let (tasks, mode) = (groups * 2 * PAIRS, if threads { "threaded" } else { "process" });
@@ -65,12 +64,12 @@ pub(super) fn run(mut args: Args) -> Result<()> {
         2 * PAIRS
     );
     crate::print(&intro)?;
-    let seconds = race(shape)?;
-    crate::print(&format!("Time: {seconds:.3}"))
+    let millis = race(shape)?.as_millis();
+    crate::print(&format!("Time: {}.{:03}", millis / 1000, millis % 1000))
 }
 
-/// Starts everything at once; how long it took, in seconds.
-fn race(shape: Shape) -> Result<f64> {
+/// Starts everything at once; how long it took.
+fn race(shape: Shape) -> Result<Duration> {
     let (mut ready, tell) = fd::pipe().doing(|| "cannot make a pipe")?;
     let (wait, mut go) = fd::pipe().doing(|| "cannot make a pipe")?;
     let start = Arc::new(Start { ready: tell, go: wait });
@@ -83,8 +82,8 @@ fn race(shape: Shape) -> Result<f64> {
         let begin = Instant::now();
         go.write_all(&vec![0; workers.len()])?;
         let failed = workers.drain(..).map(Worker::join).filter(io::Result::is_err).count();
-        let seconds = begin.elapsed().as_secs_f64();
-        if failed > 0 { Err(io::Error::other(format!("{failed} workers failed"))) } else { Ok(seconds) }
+        let taken = begin.elapsed();
+        if failed > 0 { Err(io::Error::other(format!("{failed} workers failed"))) } else { Ok(taken) }
     });
     for worker in workers {
         worker.kill();
@@ -95,7 +94,7 @@ fn race(shape: Shape) -> Result<f64> {
 fn group(shape: Shape, start: &Arc<Start>, workers: &mut Vec<Worker>) -> io::Result<()> {
     let mut senders_ends = Vec::with_capacity(PAIRS);
     for _ in 0..PAIRS {
-        let (from, to) = channel(shape.pipes)?;
+        let (from, to) = if shape.pipes { fd::pipe()? } else { fd::socket_pair()? };
         let expected = PAIRS * shape.loops;
         workers.push(worker(shape, start, from, move |from| receive(from, expected, shape.bytes))?);
         senders_ends.push(to);
@@ -106,15 +105,6 @@ fn group(shape: Shape, start: &Arc<Start>, workers: &mut Vec<Worker>) -> io::Res
         workers.push(worker(shape, start, ends, move |ends: Arc<Vec<File>>| send(&ends, shape))?);
     }
     Ok(())
-}
-
-/// Receiving and sending end.
-fn channel(pipes: bool) -> io::Result<(File, File)> {
-    if pipes {
-        return fd::pipe();
-    }
-    let (a, b) = UnixStream::pair()?;
-    Ok((File::from(OwnedFd::from(a)), File::from(OwnedFd::from(b))))
 }
 
 fn worker<E: Send + 'static>(

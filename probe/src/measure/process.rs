@@ -1,7 +1,10 @@
 //! The measuring process: forked once by the supervisor, before it locks memory or has threads.
 //! From the first sample on it neither forks, maps, unmaps nor writes.
 
-use super::{Region, selftest, thread};
+use super::{
+    Region, selftest,
+    thread::{self, Granted},
+};
 use crate::rt::{memory, process};
 use latprobe::{
     spec::{Measure, Sleep, Spec, Weakness},
@@ -9,18 +12,21 @@ use latprobe::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{Read, Write},
     sync::{
-        Arc,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
-        mpsc,
     },
     thread::Builder,
 };
 
 /// Stack of a sampling thread: the loop needs less than a kilobyte, memory is locked, boards are small.
 const STACK_BYTES: usize = 64 << 10;
+
+/// A thread's index, and what it was granted.
+type Answer = (usize, Granted);
 
 /// What the measuring process tells the supervisor before the first sample.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,6 +76,7 @@ fn measure(measure: &Measure, region: Region, mut report: File, mut go: File) ->
         );
         findings.push((Some(Weakness::CoarseClock), text));
     }
+    memory::use_one_arena();
     let locked = if measure.mlock { memory::lock_all() } else { Ok(()) };
     if let Err(error) = &locked {
         let text = format!("memory cannot be locked: {error} (needs root, CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
@@ -79,13 +86,14 @@ fn measure(measure: &Measure, region: Region, mut report: File, mut go: File) ->
     let measure: Arc<Measure> = Arc::new(measure.clone());
     let go = Arc::new(go);
     let running = Arc::new(AtomicUsize::new(count));
-    let (granted, ready) = mpsc::channel();
+    let answers: Arc<(Mutex<Vec<Answer>>, Condvar)> = Arc::default();
     for index in 0..count {
-        let (measure, go, running, granted) = (measure.clone(), go.clone(), running.clone(), granted.clone());
+        let (measure, go, running, answers) = (measure.clone(), go.clone(), running.clone(), answers.clone());
         let body = move || {
-            // The main thread waits for every answer.
-            let _ = granted.send((index, thread::prepare(index, &measure)));
-            drop(granted);
+            let granted = thread::prepare(index, &measure);
+            answers.0.lock().unwrap_or_else(PoisonError::into_inner).push((index, granted));
+            answers.1.notify_one();
+            drop(answers);
             // End of file: the supervisor is gone.
             if !matches!((&*go).read(&mut [0]), Ok(1)) {
                 process::exit_now(1);
@@ -105,10 +113,13 @@ fn measure(measure: &Measure, region: Region, mut report: File, mut go: File) ->
         let builder = Builder::new().name(format!("latprobe-{index}")).stack_size(STACK_BYTES);
         builder.spawn(body).map_err(|error| format!("cannot start sampling thread {index}: {error}"))?;
     }
-    let mut answers: Vec<_> = ready.iter().take(count).collect();
-    answers.sort_unstable_by_key(|(index, _)| *index);
+    let mut heard = answers.0.lock().unwrap_or_else(PoisonError::into_inner);
+    while heard.len() < count {
+        heard = answers.1.wait(heard).unwrap_or_else(PoisonError::into_inner);
+    }
+    let heard: BTreeMap<usize, Granted> = heard.drain(..).collect();
     let mut threads = Vec::new();
-    for (_, granted) in answers {
+    for granted in heard.into_values() {
         threads.push(granted.setup);
         findings.extend(granted.findings);
     }

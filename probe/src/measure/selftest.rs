@@ -13,8 +13,7 @@ pub(crate) fn selftest() -> io::Result<(ReadCall, SleepCall, Selftest)> {
     let reference = ReadCall::Libc.now()?;
     let mut best: Option<(u64, ReadCall, Vec<u64>)> = None;
     for call in ReadCall::CANDIDATES {
-        let Some(mut costs) = costs(*call, reference) else { continue };
-        costs.sort_unstable();
+        let Some(costs) = costs(*call, reference).map(crate::sorted) else { continue };
         let median = costs[costs.len() / 2];
         if best.as_ref().is_none_or(|(cheapest, ..)| median < *cheapest) {
             best = Some((median, *call, costs));

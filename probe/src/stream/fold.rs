@@ -7,6 +7,10 @@ use crate::histogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Most that a spec may ask for: a header beyond it would only make the reader reserve memory.
+const MAX_BINS: u32 = 1_000_000;
+const MAX_WORST: u32 = 1024;
+
 /// Adds up records as they come.
 #[derive(Debug, Default)]
 pub struct Fold {
@@ -120,6 +124,10 @@ impl Fold {
     pub fn push(&mut self, record: Record) {
         let result = &mut self.result;
         match record {
+            Record::Header(header) if header.bins > MAX_BINS || header.worst > MAX_WORST => {
+                let reason = format!("header with {} bins and {} worst samples", header.bins, header.worst);
+                result.damage.push(Damage { offset: 0, bytes: 0, reason });
+            }
             Record::Header(header) => {
                 let load = |index| LoadDelta { load: index, ..Default::default() };
                 result.loads = (0..u32::try_from(header.loads.len()).unwrap_or(u32::MAX)).map(load).collect();
@@ -160,42 +168,42 @@ impl Fold {
                 threads.push(ThreadResult::new(header));
             }
             let thread = &mut threads[index];
-            let add = |counts: &mut [u64], new: &[(u32, u32)]| {
+            let add_counts = |counts: &mut [u64], new: &[(u32, u32)]| {
                 for (bin, count) in new {
                     if let Some(sum) = counts.get_mut(*bin as usize) {
                         *sum += u64::from(*count);
                     }
                 }
             };
-            add(&mut thread.histogram.bins, &delta.bins);
-            add(&mut thread.histogram.tail, &delta.tail);
-            thread.histogram.negative += u64::from(delta.negative);
-            thread.missed += delta.missed;
+            add_counts(&mut thread.histogram.bins, &delta.bins);
+            add_counts(&mut thread.histogram.tail, &delta.tail);
+            add(&mut thread.histogram.negative, u64::from(delta.negative));
+            add(&mut thread.missed, delta.missed);
             thread.blocks.extend(delta.blocks);
             thread.worst.extend(delta.worst);
             thread.worst.sort_unstable_by(|a, b| b.cmp(a));
             thread.worst.dedup();
             thread.worst.truncate(header.worst as usize);
-            thread.minor_faults += delta.minor_faults;
-            thread.major_faults += delta.major_faults;
-            thread.voluntary_switches += delta.voluntary_switches;
-            thread.involuntary_switches += delta.involuntary_switches;
+            add(&mut thread.minor_faults, delta.minor_faults);
+            add(&mut thread.major_faults, delta.major_faults);
+            add(&mut thread.voluntary_switches, delta.voluntary_switches);
+            add(&mut thread.involuntary_switches, delta.involuntary_switches);
         }
-        result.oom_kills += checkpoint.system.oom_kills;
+        add(&mut result.oom_kills, checkpoint.system.oom_kills);
         if checkpoint.warm_up {
             return;
         }
         result.last_checkpoint_mono_ns = Some(at);
         for delta in checkpoint.loads {
             if let Some(load) = result.loads.get_mut(delta.load as usize) {
-                load.active_ns += delta.active_ns;
-                load.pause_ns += delta.pause_ns;
-                load.starts += delta.starts;
-                load.failures += delta.failures;
+                add(&mut load.active_ns, delta.active_ns);
+                add(&mut load.pause_ns, delta.pause_ns);
+                load.starts = load.starts.saturating_add(delta.starts);
+                load.failures = load.failures.saturating_add(delta.failures);
             }
         }
         for (cpu, label, count) in checkpoint.system.interrupts {
-            *result.interrupts.entry((cpu, label)).or_default() += count;
+            add(result.interrupts.entry((cpu, label)).or_default(), count);
         }
         result
             .temperatures_mc
@@ -218,10 +226,41 @@ impl Folded {
     }
 }
 
+/// A sum that a broken board made too large stays at the end of the range: it must not stop the reader.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 /// Folds the bytes of one segment.
 pub fn fold_bytes(bytes: &[u8]) -> Folded {
     let (records, damage, torn) = wire::decode_all(bytes);
     let mut fold = Fold::new();
     records.into_iter().for_each(|record| fold.push(record));
     fold.finish(damage, torn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_asks_for_too_much_is_damage() {
+        let header = Header {
+            format: 1,
+            run_id: "r".into(),
+            segment: 0,
+            probe_version: String::new(),
+            boot_id: String::new(),
+            kernel_release: String::new(),
+            mono_ns: 0,
+            realtime_ns: 0,
+            bin_width_ns: 1,
+            bins: u32::MAX,
+            worst: 0,
+            loads: Vec::new(),
+        };
+        let folded = fold_bytes(&wire::encode_all(&[Record::Header(header)]));
+        assert_eq!(folded.header, None);
+        assert_eq!(folded.damage.len(), 1);
+    }
 }

@@ -116,11 +116,11 @@ impl RunDir {
             let name = entry.file_name();
             let number = name.to_str().and_then(|name| name.strip_prefix("stream-")?.parse().ok());
             if let (Some(segment), Ok(about)) = (number, entry.metadata()) {
-                segments.push(SegmentSize { segment, bytes: about.len() });
+                segments.push((segment, about.len()));
             }
         }
-        segments.sort_unstable_by_key(|segment| segment.segment);
-        Ok(segments)
+        let size = |(segment, bytes)| SegmentSize { segment, bytes };
+        Ok(crate::sorted(segments).into_iter().map(size).collect())
     }
 
     /// Takes the directory for a supervisor, for as long as the file is open. `None`: it is taken.
@@ -146,6 +146,21 @@ impl RunDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(Error::io(path.display().to_string(), error)),
         }
+    }
+
+    /// Refuses while a supervisor owns the directory. One that has said its last word is given a moment to go.
+    pub(super) fn expect_idle(&self) -> Result<()> {
+        for _ in 0..50 {
+            if !self.is_alive()? {
+                return Ok(());
+            }
+            if !self.state()?.is_some_and(|state| state.stage.is_over()) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let pid = self.state()?.map(|state| state.supervisor_pid);
+        Err(Error::Alive { path: self.0.clone(), pid })
     }
 
     pub(super) fn status(&self) -> Result<Status> {

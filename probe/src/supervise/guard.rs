@@ -42,7 +42,6 @@ fn watch(dir: &RunDir, mut wait: File) -> ! {
     // Away from the supervisor's process group and session. Without these it still works, only later.
     let _ = process::new_session();
     let _ = sched::set_helper_fifo(1);
-    let _ = super::privileges::spare();
     if matches!(wait.read(&mut [0]), Ok(1)) {
         process::exit_now(0);
     }

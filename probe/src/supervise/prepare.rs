@@ -109,8 +109,7 @@ pub(super) fn judge(spec: &Spec, report: &Report) -> Result<Vec<Weakness>> {
     if !reasons.is_empty() {
         return Err(Error::Refused(reasons));
     }
-    let mut weaknesses: Vec<Weakness> = report.findings.iter().filter_map(|(weakness, _)| *weakness).collect();
-    weaknesses.sort_unstable();
+    let mut weaknesses: Vec<Weakness> = crate::sorted(report.findings.iter().filter_map(|(weakness, _)| *weakness));
     weaknesses.dedup();
     Ok(weaknesses)
 }

@@ -44,7 +44,7 @@ fn leave(line: &str, mounts: &str) -> Result<(), String> {
         .map_err(|error| format!("cannot leave control group {group}: {error}"))
 }
 
-/// Lowest real-time priority, locked memory, spared by the out-of-memory killer, on CPUs that are not measured.
+/// Lowest real-time priority, locked memory, on CPUs that are not measured.
 /// Only after the last fork. What could not be had, in words.
 pub(super) fn take(spec: &Spec, allowed: &CpuList) -> Vec<String> {
     let measured: CpuList = spec.measure.threads.iter().filter_map(|thread| thread.cpu).collect();
@@ -62,7 +62,6 @@ pub(super) fn take(spec: &Spec, allowed: &CpuList) -> Vec<String> {
     }
     note("the supervisor stays without real-time priority", sched::set_helper_fifo(1));
     note("the supervisor's memory is not locked", memory::lock_all());
-    note("the supervisor is not spared by the out-of-memory killer", spare());
     missing
 }
 

@@ -128,6 +128,10 @@ impl<'a> Session<'a> {
         for problem in privileges::leave_session_groups() {
             self.note("supervisor", problem);
         }
+        // Before the forks, so that both children are spared too.
+        if let Err(error) = privileges::spare() {
+            self.note("supervisor", format!("not spared by the out-of-memory killer: {error}"));
+        }
         let region = Region::new(&self.spec).doing(|| "cannot share memory for the counters")?;
         self.measurer = Some(Measurer::fork(&self.spec, region)?);
         self.bench = Some((region, Deltas::new(region)));

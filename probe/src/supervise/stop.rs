@@ -47,7 +47,11 @@ fn stop_within(dir: &RunDir, seconds: u64) -> Result<Status> {
             std::thread::sleep(Duration::from_millis(20));
         }
         if Instant::now() >= deadline && dir.is_alive()? {
-            return Err(Error::StillRunning { pid, seconds });
+            if pid.is_some() {
+                return Err(Error::StillRunning { pid, seconds });
+            }
+            // Only a guard that does not come to its end: its work is done here.
+            break;
         }
     }
     clean(dir)?;
@@ -67,10 +71,7 @@ fn clean(dir: &RunDir) -> Result<Restored> {
 pub(crate) fn restore(mut args: Args) -> Result<()> {
     let dir = RunDir::open(&args.path("DIR")?)?;
     args.finish()?;
-    if dir.is_alive()? {
-        let pid = dir.state()?.map(|state| state.supervisor_pid);
-        return Err(Error::Alive { path: dir.path().to_owned(), pid });
-    }
+    dir.expect_idle()?;
     let answer = clean(&dir)?;
     if let Some(mut state) = dir.state()?.filter(|state| !state.stage.is_over()) {
         let message = dir.status()?.message;
@@ -84,10 +85,7 @@ pub(crate) fn restore(mut args: Args) -> Result<()> {
 pub(crate) fn remove(mut args: Args) -> Result<()> {
     let dir = RunDir::open(&args.path("DIR")?)?;
     args.finish()?;
-    if dir.is_alive()? {
-        let pid = dir.state()?.map(|state| state.supervisor_pid);
-        return Err(Error::Alive { path: dir.path().to_owned(), pid });
-    }
+    dir.expect_idle()?;
     if dir.join("undo.json").exists() {
         return Err(Error::NotRestored(vec!["undo.json is still there: `latprobe restore DIR` first".into()]));
     }

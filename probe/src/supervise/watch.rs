@@ -85,9 +85,7 @@ fn temperatures() -> Vec<(u32, i64)> {
         let zone = entry.file_name().to_str()?.strip_prefix("thermal_zone")?.parse().ok()?;
         Some((zone, fs::read_to_string(entry.path().join("temp")).ok()?.trim().parse().ok()?))
     };
-    let mut zones: Vec<_> = zones.flatten().filter_map(read).collect();
-    zones.sort_unstable();
-    zones
+    crate::sorted(zones.flatten().filter_map(read))
 }
 
 #[cfg(test)]

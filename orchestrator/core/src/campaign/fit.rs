@@ -1,8 +1,9 @@
 //! A campaign against a target, before any board is contacted.
 
 use super::Loaded;
+use super::combinations::in_band_on_cobalt;
 use super::model::{Cell, Cpus, Instrument};
-use super::settings::{cpus_of, in_band_on_cobalt, instrument_name};
+use super::settings::{cpus_of, instrument_name};
 use crate::diagnostic::{Diagnostic, Span, nearest};
 use crate::target;
 use crate::target::{BootMethod, boot_method_name};

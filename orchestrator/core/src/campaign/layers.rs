@@ -1,16 +1,14 @@
 //! The layers of a campaign file: what stands at its top, `[[cell]]` and `[matrix]`.
 
-use super::MOST_CELLS;
+use super::names::{file_name, value_text};
 use super::set::Assignment;
-use super::settings::{self, CAMPAIGN_KEYS, Extent, drops, value_text};
+use super::settings::{self, CAMPAIGN_KEYS, Extent, drops};
+use super::{MOST_CELLS, MOST_COPIED};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::reader::{Reader, Sink};
 use crate::document::values::name;
 use crate::document::{Node, Table, Value, nest};
 use std::collections::BTreeMap;
-
-/// Longest cell name, in bytes: it becomes part of a directory name.
-const LONGEST_NAME: usize = 120;
 
 /// A `[[cell]]`.
 #[derive(Debug, Clone)]
@@ -121,6 +119,11 @@ fn cells(node: &Node, sink: &Sink) -> Vec<CellLayer> {
         }
         return Vec::new();
     };
+    if items.len() > MOST_CELLS {
+        let message = format!("the campaign has {} cells, more than {MOST_CELLS}", items.len());
+        sink.push(Diagnostic::error(node.span.clone(), message));
+        return Vec::new();
+    }
     let mut cells: Vec<CellLayer> = Vec::new();
     for item in items {
         let Some(mut reader) = Reader::of_node(item, "cell", sink) else { continue };
@@ -152,6 +155,10 @@ fn collect_axes(table: &Table, path: &mut Vec<(String, Span)>, axes: &mut Vec<Ax
             Value::Array(values) if values.is_empty() => sink.push(
                 Diagnostic::error(entry.node.span.clone(), format!("axis `{}` has no value", entry.key))
                     .help("give at least one value, or remove the axis"),
+            ),
+            Value::Array(values) if values.len() > MOST_CELLS => sink.push(
+                Diagnostic::error(entry.key_span.clone(), format!("axis `{}` has {} values", entry.key, values.len()))
+                    .label(format!("a campaign has at most {MOST_CELLS} cells")),
             ),
             Value::Array(values) => {
                 let values = values.iter().filter(|value| value.value != Value::Damaged).cloned().collect();
@@ -196,6 +203,12 @@ impl Layers {
                 Diagnostic::error(at.clone(), format!("the campaign has {count} cells, more than {MOST_CELLS}"))
                     .help("each value of an axis multiplies the number of cells"),
             );
+            return Vec::new();
+        }
+        let size = self.whole.source.text.len();
+        if size.saturating_mul(count) > MOST_COPIED {
+            let message = format!("{count} cells of a file of {size} bytes are too much");
+            sink.push(Diagnostic::error(self.whole.clone(), message).help("make two campaigns of it"));
             return Vec::new();
         }
         let mut drafts = Vec::with_capacity(count);
@@ -254,13 +267,4 @@ impl Layers {
         let same = self.axes.iter().filter(|other| other.last_key() == axis.last_key()).count();
         if same > 1 { axis.key() } else { axis.last_key().to_owned() }
     }
-}
-
-/// A cell's name, fit for a file name.
-fn file_name(name: &str) -> String {
-    if name.is_empty() {
-        return "default".to_owned();
-    }
-    let fit = |c: char| if c.is_ascii_alphanumeric() || "._-+=,@".contains(c) { c } else { '_' };
-    name.chars().map(fit).take(LONGEST_NAME).collect()
 }

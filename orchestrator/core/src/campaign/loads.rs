@@ -4,7 +4,7 @@ use super::model::{Load, LoadKind};
 use super::settings::Extent;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::reader::{Parsed, Problem, Reader, unknown};
-use crate::document::values::{NAME_RULE, argv, boolean, cpu_list, duration, integer, list, non_empty, share};
+use crate::document::values::{NAME_RULE, argv, boolean, cpu_list, duration, integer, is_name, list, non_empty, share};
 use crate::document::{Entry, Node, Value};
 use crate::units::DAY;
 
@@ -38,6 +38,12 @@ pub(super) fn read(root: &mut Reader<'_>, extent: Extent) -> Vec<Load> {
 }
 
 fn unknown_load(node: &Node, name: &str, names: &[&str]) -> Diagnostic {
+    if name.contains(',') {
+        let each = name.split(',').map(|name| format!("\"{}\"", name.trim())).collect::<Vec<_>>().join(", ");
+        return Diagnostic::error(node.span.clone(), format!("unknown load `{name}`"))
+            .label("several names are a list")
+            .help(format!("write [{each}]"));
+    }
     if names.is_empty() {
         return Diagnostic::error(node.span.clone(), format!("unknown load `{name}`"))
             .label("no load is defined")
@@ -70,10 +76,7 @@ fn wanted(node: &Node) -> Parsed<Vec<(String, Node)>> {
 
 fn definition(root: &Reader<'_>, entry: &Entry, extent: Extent) -> Option<Load> {
     let path = format!("loads.{}", entry.key);
-    let usable = entry.key.len() <= 64
-        && entry.key.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && entry.key.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    if !usable || entry.key == IDLE {
+    if !is_name(&entry.key) || entry.key == IDLE {
         let why = if entry.key == IDLE { "\"idle\" means no load; choose another name" } else { NAME_RULE };
         root.sink().push(
             Diagnostic::error(entry.key_span.clone(), format!("`{}` is no usable name of a load", entry.key)).help(why),

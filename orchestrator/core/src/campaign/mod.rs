@@ -4,11 +4,14 @@
 //! They are laid over each other as parsed tables, and every cell is then read by one function, so that an error points at
 //! the entry that caused it, whichever layer it stands in.
 
+mod combinations;
 mod fit;
+mod gate;
 mod head;
 mod layers;
 mod loads;
 pub mod model;
+mod names;
 mod only;
 mod set;
 mod settings;
@@ -17,7 +20,7 @@ mod tests;
 
 pub(crate) use fit::thread_count;
 pub use fit::{Misfit, MisfitKind, fit};
-pub(crate) use settings::{description, preemption};
+pub(crate) use settings::description;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::document::reader::Sink;
@@ -29,6 +32,8 @@ use std::collections::HashMap;
 
 /// Most cells of a campaign.
 pub const MOST_CELLS: usize = 10_000;
+/// Every cell holds its own copy of the file's values: most bytes of all copies.
+const MOST_COPIED: usize = 256 << 20;
 
 /// What the command line changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -90,7 +95,7 @@ pub fn load(file_name: &str, text: &str, overrides: &Overrides) -> Result<Loaded
     }
     let head = head::read(&file, whole.clone(), &overrides.targets, &sink);
     let layers = layers::read(&file, &for_cells, whole.clone(), &sink);
-    let drafts = layers.drafts(&for_cells, &sink);
+    let drafts = if sink.is_full() { Vec::new() } else { layers.drafts(&for_cells, &sink) };
     let mut resolved = resolve(drafts, &sink);
     if let (Some(head), false) = (head, sink.has_errors()) {
         let defined = layers.load_names();

@@ -1,7 +1,7 @@
 //! `--only key=a,b`: several for one key are alternatives, those for different keys must all hold.
 
 use super::Resolved;
-use super::settings::value_text;
+use super::names::value_text;
 use crate::diagnostic::{Diagnostic, Source, Span, nearest};
 use crate::document::reader::Sink;
 

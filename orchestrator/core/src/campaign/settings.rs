@@ -1,27 +1,59 @@
 //! One cell's table → [`Settings`]: every key of a campaign that a cell, an axis or `--set` may change.
 
-use super::loads::{self, IDLE};
+use super::loads;
 use super::model::{
-    Boot, Collect, CollectMode, Conditions, Console, Cpus, Gate, Instrument, Measure, Preemption, RtRuntime, Settings,
+    Boot, Collect, CollectMode, Conditions, Console, Cpus, Instrument, Measure, Preemption, RtRuntime, Settings,
 };
+use super::{combinations, gate};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::document::reader::{Parsed, Problem, Reader, Sink};
-use crate::document::values::{
-    boolean, cpu_list, duration, duration_text, integer, list, name, non_empty, one_of, share, text, words,
-};
+use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
+use crate::document::values::{boolean, cpu_list, duration, integer, list, name, one_of, text, words};
 use crate::document::{Entry, Node, Table, Value};
-use crate::units::{DAY, HOUR, MINUTE, MS, SECOND, US, YEAR, format_duration};
+use crate::units::{DAY, HOUR, MINUTE, MS, SECOND, US, YEAR};
 use latprobe::cpulist::CpuList;
 use latprobe::spec::{CpuDmaLatency, Length, Policy, Sleep, Weakness};
-use std::collections::BTreeMap;
 
 /// Most sampling threads of a cell.
-const MOST_THREADS: u32 = 1024;
+pub(super) const MOST_THREADS: u32 = 1024;
 const INTERVALS: std::ops::RangeInclusive<u64> = 10 * US..=HOUR;
-const LATENCIES: std::ops::RangeInclusive<u64> = 1..=HOUR;
+/// A year at the shortest interval; the interval itself may stand in another layer.
+const MOST_CYCLES: u64 = YEAR / (10 * US);
+pub(super) const LATENCIES: std::ops::RangeInclusive<u64> = 1..=HOUR;
 
 /// Top keys that belong to the campaign and not to a cell.
 pub(super) const CAMPAIGN_KEYS: &[&str] = &["name", "description", "targets", "plan", "matrix", "cell"];
+
+/// Where keys belong that stand in the wrong table.
+pub(super) const HOMES: Homes = &[
+    ("", &["name", "description", "targets", "duration", "cycles", "interval", "load"]),
+    (
+        "measure",
+        &[
+            "instrument",
+            "cpus",
+            "threads",
+            "distance",
+            "offset",
+            "policy",
+            "priority",
+            "mlock",
+            "histogram",
+            "worst",
+            "block",
+            "sleep",
+            "cpu_dma_latency",
+            "warmup",
+            "accept",
+        ],
+    ),
+    ("measure.histogram", &["width", "bins"]),
+    ("boot", &["kernel", "isolcpus", "append"]),
+    ("apply", &["governor", "rt_runtime", "console", "transparent_hugepage"]),
+    ("require", &["preemption", "clocksource"]),
+    ("gate", &["max", "missed", "quantile", "exceed"]),
+    ("collect", &["every", "mode", "checkpoint"]),
+    ("plan", &["repeat", "order"]),
+];
 
 /// How much a table says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,33 +83,32 @@ pub(super) fn drops(path: &[String], entry: &Entry) -> &'static [&'static str] {
 /// Reads a table of settings. Errors go to `sink`; where there are any, the settings are not to be used.
 /// `at` is where its keys are missed; `also` are keys of the table that are read elsewhere.
 pub(super) fn read(table: &Table, at: Span, extent: Extent, also: &[&'static str], sink: &Sink) -> Settings {
-    let mut root = Reader::new(table, at, sink);
+    let mut root = Reader::new(table, at, sink).with_homes(HOMES);
     root.know(also);
     let boot = boot(&mut root);
     let measure = measure(&mut root, extent);
-    let length = length(&mut root, extent, measure.interval_ns);
+    let length = length(&mut root, extent);
     let loads = loads::read(&mut root, extent);
     let require = conditions(&mut root, "require");
     let apply = conditions(&mut root, "apply");
     let collect = collect(&mut root);
-    let gate = gate(&mut root);
+    let gate = gate::read(&mut root);
     // Unknown keys were found in the layer that holds them.
     if extent == Extent::Layer {
         root.finish();
     }
     let settings = Settings { boot, measure, length, loads, require, apply, collect, gate };
     if extent == Extent::Whole {
-        combinations(table, &settings, sink);
+        combinations::check(table, &settings, sink);
     }
     settings
 }
 
 /// The length; a placeholder where it is missing or wrong.
-fn length(root: &mut Reader<'_>, extent: Extent, interval_ns: u64) -> Length {
+fn length(root: &mut Reader<'_>, extent: Extent) -> Length {
     let cycles = root.entry("cycles");
     let duration_ns = root.field("duration", duration(1..=YEAR, "s"));
-    let most = YEAR / interval_ns.max(1);
-    let cycle_count = root.field("cycles", integer(1..=most.max(1)));
+    let cycle_count = root.field("cycles", integer(1..=MOST_CYCLES));
     if let (Some(cycles), true) = (cycles, root.has("duration")) {
         root.sink().push(
             Diagnostic::error(cycles.key_span.clone(), "`cycles` and `duration` exclude each other")
@@ -203,11 +234,6 @@ const PREEMPTIONS: &[(&str, Preemption)] = &[
     ("none", Preemption::None),
 ];
 
-/// Parser of a preemption model, for target files too.
-pub(crate) fn preemption(node: &Node) -> Parsed<Preemption> {
-    one_of(PREEMPTIONS)(node)
-}
-
 fn cpus(table: &mut Reader<'_>, set: &mut Measure) {
     let threads = table.entry("threads");
     assign(&mut set.cpus, table.field("cpus", measured_cpus));
@@ -288,7 +314,7 @@ fn conditions(root: &mut Reader<'_>, section: &'static str) -> Conditions {
         transparent_hugepage: table
             .field("transparent_hugepage", one_of(&[("never", "never"), ("madvise", "madvise"), ("always", "always")]))
             .map(str::to_owned),
-        preemption: table.field("preemption", preemption),
+        preemption: table.field("preemption", one_of(PREEMPTIONS)),
         clocksource: table.field("clocksource", name),
     };
     table.finish();
@@ -323,119 +349,6 @@ fn collect(root: &mut Reader<'_>) -> Collect {
     collect
 }
 
-fn gate(root: &mut Reader<'_>) -> Gate {
-    let Some(mut table) = root.table("gate") else { return Gate::default() };
-    let mut gate = Gate {
-        max_ns: table.field("max", duration(LATENCIES, "us")),
-        missed: table.field("missed", integer(0..=u64::MAX / 2)),
-        quantile_ns: BTreeMap::new(),
-        exceed: Vec::new(),
-    };
-    for entry in table.named("quantile") {
-        let name = format!("gate.quantile.\"{}\"", entry.key);
-        let limit = table.parse(&entry.node, &name, duration(LATENCIES, "us"));
-        if let Some((quantile, limit)) = quantile(entry, table.sink()).zip(limit) {
-            gate.quantile_ns.insert(quantile, limit);
-        }
-    }
-    for entry in table.named("exceed") {
-        let name = format!("gate.exceed.\"{}\"", entry.key);
-        let latency = table.parse(&key_node(entry), &name, |_| duration_text(&entry.key, &LATENCIES, "us"));
-        let limit = table.parse(&entry.node, &name, share);
-        gate.exceed.extend(latency.zip(limit));
-    }
-    gate.exceed.sort_by_key(|(latency, _)| *latency);
-    table.finish();
-    gate
-}
-
-fn key_node(entry: &Entry) -> Node {
-    Node { value: Value::String(entry.key.clone()), span: entry.key_span.clone() }
-}
-
-fn quantile(entry: &Entry, sink: &Sink) -> Option<String> {
-    let number = entry.key.parse::<f64>().ok();
-    if number.is_some_and(|quantile| (0.0..=1.0).contains(&quantile)) {
-        return Some(entry.key.clone());
-    }
-    let percent = number.filter(|n| *n > 1.0 && *n <= 100.0).map(|n| format!("{}", (n * 1e9).round() / 1e11));
-    let label = percent.map_or("allowed: 0 to 1".to_owned(), |share| format!("did you mean \"{share}\"?"));
-    sink.push(
-        Diagnostic::error(entry.key_span.clone(), format!("`{}` is no quantile", entry.key))
-            .label(label)
-            .help("a quantile is a number from 0 to 1, in quotes: \"0.9999\" = \"80us\""),
-    );
-    None
-}
-
-/// What cannot be together although each alone is right.
-fn combinations(table: &Table, settings: &Settings, sink: &Sink) {
-    let at = |path: &[&str]| table.at(path).map(|node| node.span.clone());
-    let Settings { boot, measure, length, .. } = settings;
-    let in_band = matches!(measure.instrument, Instrument::Latprobe | Instrument::Cyclictest | Instrument::Timerlat);
-    if let (Some(kernel), Some(span)) = (&boot.kernel, at(&["boot", "kernel"]))
-        && kernel.to_lowercase().contains("cobalt")
-        && in_band
-    {
-        sink.push(in_band_on_cobalt(span, at(&["measure", "instrument"]), measure.instrument, kernel));
-    }
-    if let (Length::DurationNs(ns), Some(span)) = (length, at(&["duration"]))
-        && *ns < measure.interval_ns
-    {
-        let interval = format_duration(measure.interval_ns);
-        let diagnostic = Diagnostic::error(span, "`duration` is shorter than `interval`");
-        sink.push(diagnostic.label(format!("no cycle of {interval} fits into it")));
-    }
-    if let (Length::Cycles(cycles), Some(span)) = (length, at(&["cycles"]))
-        && cycles.saturating_mul(measure.interval_ns) > YEAR
-    {
-        let diagnostic = Diagnostic::error(span, "`cycles` takes more than a year");
-        sink.push(diagnostic.label(format!("at an interval of {}", format_duration(measure.interval_ns))));
-    }
-    if let (Cpus::Isolated, Some(""), Some(span)) = (&measure.cpus, boot.isolcpus.as_deref(), at(&["measure", "cpus"]))
-    {
-        let diagnostic = Diagnostic::error(span, "`measure.cpus` is \"isolated\", but no CPU is isolated")
-            .help("name the CPUs, or isolate some by `boot.isolcpus`");
-        let isolcpus = at(&["boot", "isolcpus"]);
-        sink.push(match isolcpus {
-            Some(span) => diagnostic.also(span, "none here"),
-            None => diagnostic,
-        });
-    }
-    if let (Some(_), Some(append)) = (&boot.isolcpus, at(&["boot", "append"]))
-        && boot.append.iter().any(|word| word.starts_with("isolcpus="))
-    {
-        let diagnostic = Diagnostic::error(append, "`boot.append` and `boot.isolcpus` both isolate CPUs");
-        sink.push(diagnostic.label("`isolcpus=` stands here").help("keep one of them"));
-    }
-    if let (Some(_), Some(span)) = (measure.cpus.list().filter(|list| list.len() > 1024), at(&["measure", "cpus"])) {
-        sink.push(Diagnostic::error(span, format!("more than {MOST_THREADS} sampling threads")));
-    }
-    if let (Some(required), Some(applied)) = (&settings.require.governor, &settings.apply.governor)
-        && required != applied
-        && let Some(span) = at(&["apply", "governor"])
-    {
-        sink.push(Diagnostic::error(span, format!("`governor` is required to be {required}, but set to {applied}")));
-    }
-}
-
-/// The error of an in-band instrument on a co-kernel, for the fit with a target too.
-pub(super) fn in_band_on_cobalt(
-    kernel_at: Span,
-    instrument_at: Option<Span>,
-    instrument: Instrument,
-    kernel: &str,
-) -> Diagnostic {
-    let name = instrument_name(instrument);
-    let diagnostic = Diagnostic::error(kernel_at, format!("{name} on `{kernel}` would measure Linux, not Cobalt"))
-        .label("a co-kernel variant")
-        .help("set `measure.instrument` of this cell to \"xenomai-cyclictest\" or \"xenomai-latency\"");
-    match instrument_at {
-        Some(span) => diagnostic.also(span, "this instrument runs under Linux"),
-        None => diagnostic,
-    }
-}
-
 /// An instrument's name in files.
 pub(super) fn instrument_name(instrument: Instrument) -> &'static str {
     INSTRUMENTS.iter().find(|(_, value)| *value == instrument).map_or("latprobe", |(name, _)| name)
@@ -446,30 +359,10 @@ pub(super) fn cpus_of(text: &str) -> CpuList {
     CpuList::parse(text).unwrap_or_default()
 }
 
-/// How a value is shown in cell names and matched by `--only`.
-pub(super) fn value_text(key: &str, node: &Node) -> String {
-    match &node.value {
-        Value::String(text) if text.is_empty() => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) if items.is_empty() && key == "load" => IDLE.to_owned(),
-        Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(items) => items.iter().map(|item| value_text("", item)).collect::<Vec<_>>().join("+"),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Boolean(value) => value.to_string(),
-        Value::Table(table) => {
-            let parts = table.entries().iter().map(|entry| format!("{}={}", entry.key, value_text("", &entry.node)));
-            parts.collect::<Vec<_>>().join("+")
-        }
-        Value::Datetime | Value::Damaged => node.span.text().to_owned(),
-    }
-}
-
-/// Text that is not empty, or free text.
+/// Free text, which may have several lines.
 pub(crate) fn description(node: &Node) -> Parsed<String> {
     match &node.value {
-        // A description may have several lines.
-        Value::String(text) => Ok(text.clone()),
-        _ => text(node).and_then(|_| non_empty(node)),
+        Value::String(description) => Ok(description.clone()),
+        _ => text(node),
     }
 }

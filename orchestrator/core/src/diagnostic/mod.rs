@@ -10,14 +10,17 @@ pub use suggest::nearest;
 
 use serde::Serialize;
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Most diagnostics that are shown of one load; garbage has hundreds of thousands.
+/// Most diagnostics that are shown of one load.
 const MOST_SHOWN: usize = 40;
+/// Most diagnostics that are kept of one load: a large garbage file could give hundreds of thousands.
+const MOST_KEPT: usize = 400;
 
 /// A text that spans point into.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Source {
     /// File name as the user gave it, or the option (`--set`).
     pub name: String,
@@ -28,18 +31,33 @@ pub struct Source {
 }
 
 /// Where a [`Source`] came from: decides between "input file" and "usage" as the fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
-    /// A file.
-    File,
     /// An option of the command line.
     CommandLine,
+    /// A name on the command line of a file that is wrong or missing.
+    FileName,
+    /// A file.
+    File,
+}
+
+/// By name only: a text of a megabyte is not to be hashed for each of its spans.
+impl Hash for Source {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
 }
 
 impl Source {
     /// A file's text.
     pub fn file(name: &str, text: &str) -> Arc<Self> {
         Arc::new(Self { name: name.to_owned(), text: text.to_owned(), origin: Origin::File })
+    }
+
+    /// The same text where it names a file that is wrong or missing: then the file is at fault, not the option.
+    pub fn as_file_name(&self) -> Arc<Self> {
+        let origin = if self.origin == Origin::CommandLine { Origin::FileName } else { self.origin };
+        Arc::new(Self { name: self.name.clone(), text: self.text.clone(), origin })
     }
 
     /// An option's argument.
@@ -165,9 +183,9 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Adds one, unless the same was already said.
+    /// Adds one, unless the same was already said or there are enough.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.seen.insert(diagnostic.clone()) {
+        if !self.is_full() && self.seen.insert(diagnostic.clone()) {
             self.list.push(diagnostic);
         }
     }
@@ -180,6 +198,11 @@ impl Diagnostics {
     /// How many.
     pub fn len(&self) -> usize {
         self.list.len()
+    }
+
+    /// So many that no more are kept.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= MOST_KEPT
     }
 
     /// None at all.
@@ -200,17 +223,19 @@ impl Diagnostics {
 
     /// In the order of the text: what stands first is shown first; the command line before files.
     pub fn sort(&mut self) {
-        self.list.sort_by_key(|d| {
+        let place = |d: &Diagnostic| {
             let span = &d.primary.span;
-            (span.source.origin == Origin::File, span.source.name.clone(), span.range.start)
-        });
+            (span.source.origin, span.source.name.clone(), span.range.start)
+        };
+        self.list.sort_by_cached_key(place);
     }
 
     /// For people: each with file, line, column, the offending text and the remedy.
     pub fn render(&self, style: Style) -> String {
         let mut shown: Vec<String> = self.list.iter().take(MOST_SHOWN).map(|d| render::render(d, style)).collect();
         if let Some(more) = self.list.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
-            shown.push(format!("... and {more} more"));
+            let or_more = if self.is_full() { " or more" } else { "" };
+            shown.push(format!("... and {more}{or_more} others"));
         }
         shown.join("\n\n")
     }

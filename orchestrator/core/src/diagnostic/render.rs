@@ -68,7 +68,8 @@ fn snippet<'a>(source: &'a Source, first: &Span, labels: &[(&'a Label, Annotatio
         kind.span(from - start..to - start).label(text)
     });
     let line = text[..start].matches('\n').count() + 1;
-    Snippet::source(shown).line_start(line).path(&source.name).annotations(annotations).into()
+    // Spans are byte ranges: a carriage return is blanked, not removed.
+    Snippet::source(shown.replace('\r', " ")).line_start(line).path(&source.name).annotations(annotations).into()
 }
 
 pub(super) fn json(diagnostic: &Diagnostic) -> JsonDiagnostic {

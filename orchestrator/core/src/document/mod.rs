@@ -1,19 +1,23 @@
 //! TOML text as a tree whose every key and value knows where it stands, and typed reading from it that finds all errors at once.
 
 pub mod reader;
+mod syntax;
 mod tree;
 pub mod values;
 
 pub use tree::{Drops, Entry, Node, Table, Value, nest};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, Span};
+use std::collections::HashSet;
 use std::sync::Arc;
 use toml::de::DeTable;
 
 /// Largest campaign or target file, in bytes.
 pub const LARGEST_FILE: usize = 1 << 20;
-/// Syntax errors looked at in one file: the rest of a garbage file says nothing new.
-const MOST_SYNTAX_ERRORS: usize = 20;
+/// A file with more syntax errors is garbage, and the first few say so.
+const MOST_SYNTAX_ERRORS: usize = 40;
+/// What is shown of garbage.
+const SHOWN_OF_GARBAGE: usize = 3;
 
 /// A file's bytes as text, or why they are none.
 pub fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostics> {
@@ -53,23 +57,34 @@ pub fn parse(name: &str, text: &str) -> Result<Document, Diagnostics> {
     let source = Source::file(name, text);
     let (parsed, errors) = DeTable::parse_recoverable(text);
     let mut root = tree::table(&source, parsed.into_inner());
-    let mut diagnostics = Diagnostics::default();
-    let mut broken = false;
-    for error in errors.iter().take(MOST_SYNTAX_ERRORS) {
-        let span = Span::new(&source, error.span().unwrap_or(0..0));
+    let garbage = errors.len() > MOST_SYNTAX_ERRORS;
+    let mut found = Diagnostics::default();
+    let mut repeated = Diagnostics::default();
+    let mut broken = garbage;
+    let mut shown = HashSet::new();
+    let mut errors: Vec<_> =
+        errors.iter().map(|error| (Span::new(&source, error.span().unwrap_or(0..0)), error)).collect();
+    errors.sort_by_key(|(span, _)| span.range.start);
+    for (span, error) in errors.iter().take(if garbage { SHOWN_OF_GARBAGE } else { MOST_SYNTAX_ERRORS }) {
         if error.message().starts_with("duplicate key") {
-            diagnostics.push(duplicate_key(&root, span));
+            repeated.push(duplicate_key(&root, span.clone()));
         } else {
-            let damaged = root.damage(&span);
-            broken |= !damaged;
-            diagnostics.push(syntax_error(error.message(), span, damaged));
+            broken |= !root.damage(span);
+            // The first error of a line causes the others on it.
+            if shown.insert(span.line_column().0) {
+                found.push(syntax::explain(error.message(), span.clone()));
+            }
         }
     }
-    if errors.len() > MOST_SYNTAX_ERRORS {
-        let message = format!("{} syntax errors in all: is this the right file?", errors.len());
-        diagnostics.push(Diagnostic::error(Span::whole(&source), message));
+    if garbage {
+        let message = format!("{} syntax errors in all", errors.len());
+        found.push(Diagnostic::error(Span::whole(&source), message).help("is this the right file?"));
     }
-    if broken { Err(diagnostics) } else { Ok(Document { source, root, errors: diagnostics }) }
+    if !broken || found.is_empty() {
+        // Behind a broken structure, keys seem to be repeated that are not.
+        found.extend(repeated);
+    }
+    if broken { Err(found) } else { Ok(Document { source, root, errors: found }) }
 }
 
 fn duplicate_key(root: &Table, span: Span) -> Diagnostic {
@@ -80,30 +95,4 @@ fn duplicate_key(root: &Table, span: Span) -> Diagnostic {
         Some(first) => diagnostic.also(first, "first given here"),
         None => diagnostic.help("a key, or a table such as `[measure]`, may stand only once"),
     }
-}
-
-fn syntax_error(message: &str, span: Span, is_value: bool) -> Diagnostic {
-    let found = span.text().to_owned();
-    if !is_value {
-        return Diagnostic::error(span, format!("not TOML: {message}"));
-    }
-    let lower = found.to_lowercase();
-    if lower.is_empty() {
-        return Diagnostic::error(span, "a value is missing after `=`");
-    }
-    if let Some(name) = nearest(&lower, ["true", "false"]).filter(|_| !lower.contains(' ')) {
-        return Diagnostic::error(span, format!("`{found}` is no TOML value"))
-            .label(format!("write `{name}`"))
-            .help("TOML has `true` and `false`, in small letters and without quotes");
-    }
-    if matches!(lower.as_str(), "yes" | "no" | "on" | "off") {
-        return Diagnostic::error(span, format!("`{found}` is no TOML value"))
-            .help(format!("write `true` or `false`, or \"{found}\" in quotes if text is meant"));
-    }
-    if found.contains('\n') || message.starts_with("invalid basic string") || message.starts_with("invalid literal") {
-        return Diagnostic::error(span, format!("not TOML: {message}"));
-    }
-    Diagnostic::error(span, format!("`{found}` is no TOML value"))
-        .label("text must be quoted")
-        .help(format!("write \"{found}\""))
 }

@@ -42,6 +42,11 @@ impl Sink {
         self.0.borrow().has_errors()
     }
 
+    /// See [`Diagnostics::is_full`].
+    pub fn is_full(&self) -> bool {
+        self.0.borrow().is_full()
+    }
+
     /// Everything collected.
     pub fn into_inner(self) -> Diagnostics {
         self.0.into_inner()
@@ -58,19 +63,23 @@ pub struct Reader<'a> {
     known: Vec<&'static str>,
     /// Where the table stands.
     at: Span,
+    homes: Homes,
 }
+
+/// Tables of a kind of file with the keys that people look for elsewhere; `""` is the top. For errors only.
+pub type Homes = &'static [(&'static str, &'static [&'static str])];
 
 impl<'a> Reader<'a> {
     /// A reader of a whole document.
     pub fn new(table: &'a Table, at: Span, sink: &'a Sink) -> Self {
-        Self { table, sink, path: String::new(), known: Vec::new(), at }
+        Self { table, sink, path: String::new(), known: Vec::new(), at, homes: &[] }
     }
 
     /// A reader of the table `node` with the name `path`; reports what is no table.
     pub fn of_node(node: &'a Node, path: &str, sink: &'a Sink) -> Option<Self> {
         match &node.value {
             Value::Table(table) => {
-                Some(Self { table, sink, path: path.to_owned(), known: Vec::new(), at: node.span.clone() })
+                Some(Self { table, sink, path: path.to_owned(), known: Vec::new(), at: node.span.clone(), homes: &[] })
             }
             Value::Damaged => None,
             other => {
@@ -82,6 +91,13 @@ impl<'a> Reader<'a> {
                 None
             }
         }
+    }
+
+    /// Knows where keys belong that stand in the wrong table.
+    #[must_use]
+    pub fn with_homes(mut self, homes: Homes) -> Self {
+        self.homes = homes;
+        self
     }
 
     /// Full name of a key.
@@ -114,7 +130,8 @@ impl<'a> Reader<'a> {
     /// A reader of an inner table, if it is there.
     pub fn table(&mut self, key: &'static str) -> Option<Reader<'a>> {
         let entry = self.entry(key)?;
-        Reader::of_node(&entry.node, &self.name(key), self.sink)
+        let homes = self.homes;
+        Reader::of_node(&entry.node, &self.name(key), self.sink).map(|reader| reader.with_homes(homes))
     }
 
     /// Entries of a table whose keys are free names.
@@ -159,8 +176,22 @@ impl<'a> Reader<'a> {
     /// Reports every key that nobody asked for.
     pub fn finish(self) {
         for entry in self.table.entries() {
+            if self.sink.is_full() {
+                return;
+            }
             if !self.known.contains(&entry.key.as_str()) {
-                self.sink.push(unknown(&entry.key_span, "key", &entry.key, &self.path, &self.known));
+                let diagnostic = unknown(&entry.key_span, "key", &entry.key, &self.path, &self.known);
+                let home = self.homes.iter().find(|(_, keys)| keys.contains(&entry.key.as_str()));
+                self.sink.push(match home {
+                    Some((path, _)) if *path == self.path => diagnostic,
+                    Some(("", _)) => diagnostic
+                        .label("belongs to the top of the file")
+                        .help("move it above the first `[table]`: a line belongs to the `[table]` above it"),
+                    Some((path, _)) => diagnostic
+                        .label(format!("belongs to `[{path}]`"))
+                        .help(format!("write it below `[{path}]`, or as `{path}.{}` at the top", entry.key)),
+                    None => diagnostic,
+                });
             }
         }
     }

@@ -40,10 +40,14 @@ pub fn non_empty(node: &Node) -> Parsed<String> {
 /// A name that becomes part of file names.
 pub fn name(node: &Node) -> Parsed<String> {
     let text = text(node)?;
-    let fits = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+    if is_name(&text) { Ok(text) } else { refuse("`{}` is no usable name", "", NAME_RULE) }
+}
+
+/// Whether a text can be a name, see [`NAME_RULE`].
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
-        && text.len() <= 64;
-    if fits { Ok(text) } else { refuse("`{}` is no usable name", "", NAME_RULE) }
+        && text.len() <= 64
 }
 
 /// What a name may be.
@@ -188,6 +192,9 @@ pub fn cpu_list(node: &Node) -> Parsed<String> {
     }
 }
 
+/// Most values of a list.
+const LONGEST_LIST: usize = 1000;
+
 /// A list of values.
 pub fn list<T>(item: impl Fn(&Node) -> Parsed<T>) -> impl Fn(&Node) -> Parsed<Vec<T>> {
     move |node| {
@@ -198,6 +205,9 @@ pub fn list<T>(item: impl Fn(&Node) -> Parsed<T>) -> impl Fn(&Node) -> Parsed<Ve
             };
             return refuse("`{}` is a list", format!("this is {}", node.value.kind()), help);
         };
+        if nodes.len() > LONGEST_LIST {
+            return refuse(format!("`{{}}` has {} values", nodes.len()), format!("at most {LONGEST_LIST}"), "");
+        }
         let mut values = Vec::new();
         let mut problems = Vec::new();
         for node in nodes.iter().filter(|node| node.value != Value::Damaged) {
@@ -225,9 +235,14 @@ pub fn words(node: &Node) -> Parsed<Vec<String>> {
     if quoted { refuse("`{}` has an unclosed quote", "", "close it") } else { Ok(words) }
 }
 
-/// A program with arguments.
+/// A program with arguments, which may have several lines.
 pub fn argv(node: &Node) -> Parsed<Vec<String>> {
-    let argv = list(text)(node)?;
+    let argument = |node: &Node| match &node.value {
+        Value::String(argument) if argument.contains('\0') => refuse("`{}` holds a NUL character", "", "remove it"),
+        Value::String(argument) => Ok(argument.clone()),
+        _ => text(node),
+    };
+    let argv = list(argument)(node)?;
     match argv.first() {
         Some(program) if !program.trim().is_empty() => Ok(argv),
         _ => refuse("`{}` names no program", "", "write the program and its arguments: [\"program\", \"argument\"]"),

@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct CpuFacts {
     /// `scaling_governor`.
     pub governor: Option<String>,
+    /// `scaling_available_governors`; empty: not told.
+    pub governors: Vec<String>,
     /// `scaling_cur_freq`, in kHz.
     pub frequency_khz: Option<u64>,
     /// `scaling_min_freq`, in kHz.
@@ -71,6 +73,10 @@ fn scaling(captures: &Captures, online: Option<&CpuList>) -> BTreeMap<u32, CpuFa
         let file = |name: &str| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}");
         let facts = CpuFacts {
             governor: captures.word(&file("scaling_governor")).map(str::to_owned),
+            governors: captures
+                .word(&file("scaling_available_governors"))
+                .map(|all| all.split_whitespace().map(str::to_owned).collect())
+                .unwrap_or_default(),
             frequency_khz: captures.number(&file("scaling_cur_freq")),
             frequency_min_khz: captures.number(&file("scaling_min_freq")),
             frequency_max_khz: captures.number(&file("scaling_max_freq")),

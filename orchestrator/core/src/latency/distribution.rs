@@ -48,7 +48,7 @@ impl Distribution {
 
     fn new(mut spans: Vec<Span>, range_ns: u64) -> Self {
         spans.sort_unstable_by_key(|s| (s.highest_ns.unwrap_or(u64::MAX), s.lowest_ns));
-        let total = spans.iter().map(|s| s.count).sum();
+        let total = spans.iter().fold(0, |sum: u64, s| sum.saturating_add(s.count));
         Self { spans, total, range_ns }
     }
 
@@ -103,7 +103,9 @@ impl Distribution {
 
     /// Samples above `limit_ns` (a sample equal to it is not above).
     pub fn above(&self, limit_ns: u64) -> Share {
-        let sum = |above: &dyn Fn(&Span) -> bool| self.spans.iter().filter(|s| above(s)).map(|s| s.count).sum();
+        let sum = |above: &dyn Fn(&Span) -> bool| {
+            self.spans.iter().filter(|s| above(s)).fold(0, |sum: u64, s| sum.saturating_add(s.count))
+        };
         Share {
             at_least: sum(&|s| s.lowest_ns > limit_ns),
             at_most: sum(&|s| s.highest_ns.is_none_or(|highest| highest > limit_ns)),
@@ -120,7 +122,7 @@ fn span((lower, upper, count): (u64, u64, u64)) -> Span {
 fn nth(ascending: impl IntoIterator<Item = (u64, u64)>, rank: u64) -> Option<u64> {
     let mut seen = 0u64;
     ascending.into_iter().find_map(|(value, count)| {
-        seen += count;
+        seen = seen.saturating_add(count);
         (seen >= rank).then_some(value)
     })
 }

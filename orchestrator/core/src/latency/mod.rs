@@ -143,14 +143,14 @@ pub fn merge_threads(threads: &[ThreadResult]) -> Result<Option<ThreadResult>, D
 
 fn add(sum: &mut ThreadResult, other: &ThreadResult) -> Result<(), DifferentBins> {
     sum.histogram.merge(&other.histogram)?;
-    sum.missed += other.missed;
+    sum.missed = sum.missed.saturating_add(other.missed);
     sum.blocks.extend_from_slice(&other.blocks);
     sum.worst.extend_from_slice(&other.worst);
     sum.worst.sort_unstable_by(|a, b| b.cmp(a));
-    sum.minor_faults += other.minor_faults;
-    sum.major_faults += other.major_faults;
-    sum.voluntary_switches += other.voluntary_switches;
-    sum.involuntary_switches += other.involuntary_switches;
+    sum.minor_faults = sum.minor_faults.saturating_add(other.minor_faults);
+    sum.major_faults = sum.major_faults.saturating_add(other.major_faults);
+    sum.voluntary_switches = sum.voluntary_switches.saturating_add(other.voluntary_switches);
+    sum.involuntary_switches = sum.involuntary_switches.saturating_add(other.involuntary_switches);
     Ok(())
 }
 

@@ -40,6 +40,8 @@ mod tests {
             cpu: Some(1),
             segment: 0,
             cycle: *us,
+            mono_ns: us * 1_000_000_000,
+            during_contact: false,
             since_start_ns: us * 1_000_000_000,
         };
         latencies_us.iter().map(sample).collect()

@@ -142,6 +142,11 @@ fn variant(name: &str, target: &Target, facts: &Facts, all: &mut Vec<Condition>)
     if let Some(model) = variant.preemption {
         preemption(model, facts, all, remedy());
     }
+    if variant.not_preempt_rt {
+        let found = facts.preemption.map(|found| preemption_name(found).to_owned());
+        let holds = facts.preemption.map(|found| found != Preemption::PreemptRt);
+        push(all, "preemption model", "not preempt-rt".to_owned(), found, holds, remedy());
+    }
     for word in &variant.append {
         cmdline_word(word, facts, all);
     }

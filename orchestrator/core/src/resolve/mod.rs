@@ -77,6 +77,26 @@ pub enum Refusal {
         /// Program.
         tool: String,
     },
+    /// `[apply]` wants a governor that a CPU lacks.
+    #[error("`apply.governor = \"{governor}\"`, but CPU {cpu} has only {available}")]
+    NoSuchGovernor {
+        /// Asked for.
+        governor: String,
+        /// CPU that lacks it.
+        cpu: u32,
+        /// Those it has.
+        available: String,
+    },
+    /// Settings can only be changed by root.
+    #[error(
+        "`[apply]` must write {path}, which only root may, and the login is user {uid}; give the target `become = \"sudo -n\"`, or take it out of [apply]"
+    )]
+    NotRoot {
+        /// First file that would be written.
+        path: String,
+        /// User id of the login.
+        uid: u32,
+    },
     /// An instrument that latlab does not drive yet.
     #[error("`measure.instrument = \"{instrument}\"` is not built yet; only `latprobe` is")]
     InstrumentNotBuilt {
@@ -135,7 +155,7 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
         sync_ns: SYNC_NS,
         housekeeping_cpus: Vec::new(),
         loads: settings.loads.iter().map(|load| loads::load(load, facts)).collect::<Result<_, _>>()?,
-        apply: settings::apply(&settings.apply, facts),
+        apply: settings::apply(&settings.apply, facts)?,
         accept: measure.accept.clone(),
     })
 }

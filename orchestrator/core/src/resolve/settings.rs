@@ -1,15 +1,20 @@
 //! `[apply]` → files to write on the board. What already holds is left alone: less to put back.
 
+use super::Refusal;
 use super::conditions::{QUIET_LEVEL, rt_runtime_asked_us, rt_runtime_us_per_second};
 use crate::campaign::model::{Conditions, RtRuntime};
 use crate::facts::Facts;
 use latprobe::spec::Setting;
 
-pub(super) fn apply(asked: &Conditions, facts: &Facts) -> Vec<Setting> {
+pub(super) fn apply(asked: &Conditions, facts: &Facts) -> Result<Vec<Setting>, Refusal> {
     let mut all = Vec::new();
     let mut set = |path: String, value: String| all.push(Setting { path, value });
     if let Some(governor) = &asked.governor {
         for (cpu, found) in &facts.cpus {
+            if !found.governors.is_empty() && !found.governors.contains(governor) {
+                let available = found.governors.join(", ");
+                return Err(Refusal::NoSuchGovernor { governor: governor.clone(), cpu: *cpu, available });
+            }
             if found.governor.as_ref() != Some(governor) {
                 set(format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"), governor.clone());
             }
@@ -34,5 +39,8 @@ pub(super) fn apply(asked: &Conditions, facts: &Facts) -> Vec<Setting> {
     {
         set("/sys/kernel/mm/transparent_hugepage/enabled".to_owned(), word.clone());
     }
-    all
+    match (all.first(), facts.uid) {
+        (Some(first), Some(uid)) if uid != 0 => Err(Refusal::NotRoot { path: first.path.clone(), uid }),
+        _ => Ok(all),
+    }
 }

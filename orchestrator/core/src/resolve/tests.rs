@@ -77,14 +77,14 @@ fn what_already_holds_is_not_written() {
         transparent_hugepage: Some("never".into()),
         ..Conditions::default()
     };
-    assert_eq!(settings::apply(&asked, &facts()), []);
+    assert_eq!(settings::apply(&asked, &facts()).unwrap(), []);
     asked.rt_runtime = Some(RtRuntime::Unlimited);
     let mut loud = captures_with("/proc/sys/kernel/printk", "7 4 1 7");
     loud.retain(|c| !c.path.contains("cpu1/cpufreq") && !c.path.contains("hugepage"));
     loud.push(crate::testing::capture("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand"));
     let set = |path: &str, value: &str| Setting { path: path.into(), value: value.into() };
     assert_eq!(
-        settings::apply(&asked, &Facts::parse(&loud)),
+        settings::apply(&asked, &Facts::parse(&loud)).unwrap(),
         [
             set("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance"),
             set("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
@@ -95,7 +95,23 @@ fn what_already_holds_is_not_written() {
     // 90 % of a period that is not one second.
     asked = Conditions { rt_runtime: Some(RtRuntime::Us(900_000)), ..Conditions::default() };
     let short = Facts::parse(&captures_with("/proc/sys/kernel/sched_rt_period_us", "100000"));
-    assert_eq!(settings::apply(&asked, &short)[0].value, "90000");
+    assert_eq!(settings::apply(&asked, &short).unwrap()[0].value, "90000");
+}
+
+#[test]
+fn settings_that_cannot_be_made_are_refused_before_the_run() {
+    let governor = |name: &str| Conditions { governor: Some(name.into()), ..Conditions::default() };
+    let available = "/sys/devices/system/cpu/cpu1/cpufreq/scaling_available_governors";
+    let f = Facts::parse(&captures_with(available, "ondemand performance\n"));
+    let error = settings::apply(&governor("powersave"), &f).unwrap_err().to_string();
+    assert_eq!(error, "`apply.governor = \"powersave\"`, but CPU 1 has only ondemand, performance");
+    let user = Facts::parse(&captures_with("@uid", "1000"));
+    let error = settings::apply(&governor("ondemand"), &user).unwrap_err().to_string();
+    assert!(
+        error.contains("cpu0/cpufreq/scaling_governor, which only root may, and the login is user 1000"),
+        "{error}"
+    );
+    assert!(settings::apply(&governor("performance"), &user).is_ok(), "nothing to write");
 }
 
 #[test]
@@ -146,6 +162,10 @@ fn a_board_in_another_state_is_refused() {
         ("kernel release: asked for 5.0.14-rt8*, found 6.1.0-rt; boot kernel variant `rt`", |s, t| {
             s.boot.kernel = Some("rt".into());
             t.kernels.insert("rt".into(), Kernel { release: Some("5.0.14-rt8*".into()), ..Kernel::default() });
+        }),
+        ("preemption model: asked for not preempt-rt, found preempt-rt; boot kernel variant `std`", |s, t| {
+            s.boot.kernel = Some("std".into());
+            t.kernels.insert("std".into(), Kernel { not_preempt_rt: true, ..Kernel::default() });
         }),
         ("preemption model: asked for preempt, found preempt-rt; boot kernel variant `std`", |s, t| {
             s.boot.kernel = Some("std".into());

@@ -2,10 +2,10 @@
 
 use super::ssh;
 use super::{Arch, BootMethod, Kernel, Target, Transport};
-use crate::campaign::preemption;
+use crate::campaign::model::Preemption;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::document::reader::{Parsed, Problem, Reader, Sink};
-use crate::document::values::{NAME_RULE, argv, boolean, integer, list, name, non_empty, one_of, words};
+use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
+use crate::document::values::{NAME_RULE, argv, boolean, integer, is_name, list, name, non_empty, one_of, words};
 use crate::document::{self, Node, Table, Value};
 use std::collections::BTreeMap;
 
@@ -46,6 +46,14 @@ const BOOT_METHODS: &[(&str, BootMethod)] = &[
     ("command", BootMethod::Command),
 ];
 
+/// Where keys belong that stand in the wrong table.
+const HOMES: Homes = &[
+    ("", &["name", "description", "arch", "cpu_count", "transport", "work_dirs", "emulated"]),
+    ("ssh", &["destination", "port", "identity", "host_keys", "connect_timeout"]),
+    ("boot", &["method"]),
+    ("power", &["cycle"]),
+];
+
 /// A boot method's name in files.
 pub(crate) fn boot_method_name(method: BootMethod) -> &'static str {
     BOOT_METHODS.iter().find(|(_, value)| *value == method).map_or("as-booted", |(name, _)| name)
@@ -71,9 +79,19 @@ pub fn load(file_name: &str, text: &str) -> Result<Loaded, Diagnostics> {
     }
 }
 
+/// The preemption model of a kernel variant; `None`: any but PREEMPT_RT.
+const PREEMPTIONS: &[(&str, Option<Preemption>)] = &[
+    ("preempt-rt", Some(Preemption::PreemptRt)),
+    ("preempt", Some(Preemption::Preempt)),
+    ("voluntary", Some(Preemption::Voluntary)),
+    ("lazy", Some(Preemption::Lazy)),
+    ("none", Some(Preemption::None)),
+    ("not-preempt-rt", None),
+];
+
 /// `None` only together with an error.
 fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
-    let mut root = Reader::new(table, at, sink);
+    let mut root = Reader::new(table, at, sink).with_homes(HOMES);
     if !root.has("name") {
         root.missing(
             "name",
@@ -155,23 +173,30 @@ fn kernels(root: &mut Reader<'_>) -> BTreeMap<String, Kernel> {
     let mut kernels = BTreeMap::new();
     for entry in root.named("kernel") {
         let path = format!("kernel.{}", entry.key);
-        let usable = !entry.key.is_empty()
-            && entry.key.len() <= 64
-            && entry.key.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && entry.key.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-        if !usable {
+        if !is_name(&entry.key) {
             let message = format!("`{}` is no usable name of a kernel variant", entry.key);
             root.sink().push(Diagnostic::error(entry.key_span.clone(), message).help(NAME_RULE));
         }
         let Some(mut table) = Reader::of_node(&entry.node, &path, root.sink()) else { continue };
+        let any_kernel =
+            matches!(&entry.node.value, Value::Table(table) if table.entries().iter().all(|e| e.key == "label"));
+        let preemption = table.field("preemption", one_of(PREEMPTIONS));
         let kernel = Kernel {
             label: table.field("label", non_empty),
             append: table.field("append", words).unwrap_or_default(),
             release: table.field("release", non_empty),
-            preemption: table.field("preemption", preemption),
+            preemption: preemption.flatten(),
+            not_preempt_rt: preemption == Some(None),
             cobalt: table.field("cobalt", boolean).unwrap_or(false),
         };
         table.finish();
+        if any_kernel {
+            root.sink().push(
+                Diagnostic::warning(entry.key_span.clone(), format!("nothing tells the variant `{}` from another kernel", entry.key))
+                    .label("every kernel is taken for it")
+                    .help("say what it must be: `release = \"*-rt*\"`, `preemption = \"preempt-rt\"` or `preemption = \"not-preempt-rt\"`"),
+            );
+        }
         kernels.insert(entry.key.clone(), kernel);
     }
     kernels

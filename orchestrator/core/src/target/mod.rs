@@ -115,6 +115,9 @@ pub struct Kernel {
     pub release: Option<String>,
     /// Preemption model the variant must have.
     pub preemption: Option<crate::campaign::model::Preemption>,
+    /// The variant must not be `PREEMPT_RT` (`preemption = "not-preempt-rt"`), whatever else it is.
+    #[serde(default)]
+    pub not_preempt_rt: bool,
     /// A co-kernel variant (Cobalt): in-band instruments are refused on it.
     pub cobalt: bool,
 }

@@ -176,7 +176,7 @@ fn one_mistake_gives_one_message() {
             "3:10 \"extlinx\" | `boot.method` cannot be \"extlinx\" | did you mean \"extlinux\"? | allowed: \"as-booted\", \"extlinux\", \"boot-script\", \"pxe\", \"uenv\", \"uboot-env\", \"grub\", \"raspberrypi\", \"kexec\", \"command\"",
         ),
         (
-            "[kernel.\"a b\"]",
+            "[kernel.\"a b\"]\ncobalt = true",
             "2:9 \"a b\" | `a b` is no usable name of a kernel variant | names become file names: up to 64 letters, digits, `.`, `_` and `-`, beginning with a letter or digit",
         ),
         (
@@ -212,4 +212,17 @@ fn all_mistakes_at_once() {
     let found = bad("name = \"-b\"\ncpu_count = \"2\"\nemulated = True\n[ssh]\ndestination = \"-x\"\nport = 0\n");
     let starts: Vec<&str> = found.iter().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(starts, ["1:8", "2:13", "3:12", "5:15", "6:8"]);
+}
+
+#[test]
+fn a_variant_that_is_any_kernel_is_a_warning() {
+    let loaded = load("t.toml", "name = \"b\"\n[kernel.rt]\nlabel = \"rt\"\n[kernel.std]\npreemption = \"not-preempt-rt\"\n[kernel.x]\ncobalt = true\n").unwrap();
+    assert_eq!(
+        lines(&loaded.warnings),
+        [
+            "2:9 rt | nothing tells the variant `rt` from another kernel | every kernel is taken for it | say what it must be: `release = \"*-rt*\"`, `preemption = \"preempt-rt\"` or `preemption = \"not-preempt-rt\"`"
+        ]
+    );
+    let std = &loaded.target.kernels["std"];
+    assert_eq!((std.preemption, std.not_preempt_rt), (None, true));
 }

@@ -16,8 +16,7 @@ const PATTERNS: &[(&str, Outcome, &str)] = &[
     ("BUG:", Invalidates, "the kernel found itself broken"),
     ("kernel BUG at", Invalidates, "the kernel found itself broken"),
     ("Unable to handle kernel", Invalidates, "the kernel took an exception in its own code"),
-    ("self-detected stall", Degrades, "an RCU grace period stalled: a CPU was kept busy for long"),
-    ("detected stalls on", Degrades, "an RCU grace period stalled: a CPU was kept busy for long"),
+    ("detected stall", Degrades, "an RCU grace period stalled: a CPU was kept busy for long"),
     ("detected expedited stalls", Degrades, "an RCU grace period stalled: a CPU was kept busy for long"),
     ("kthread starved for", Degrades, "the RCU thread did not get to run"),
     ("blocked for more than", Degrades, "a task waited for minutes"),
@@ -29,7 +28,8 @@ const PATTERNS: &[(&str, Outcome, &str)] = &[
     ("hrtimer: interrupt took", Degrades, "one timer interrupt took longer than a tick"),
     ("clock throttled", Degrades, "a CPU was slowed down by heat"),
     ("critical temperature reached", Invalidates, "the board overheated"),
-    ("nder-voltage detected", Degrades, "the supply voltage was too low: the CPU may have been slowed down"),
+    ("Under-voltage detected", Degrades, "the supply voltage was too low: the CPU may have been slowed down"),
+    ("Undervoltage detected", Degrades, "the supply voltage was too low: the CPU may have been slowed down"),
     ("Hardware Error", Degrades, "the hardware reported an error"),
     ("Machine check events logged", Degrades, "the hardware reported an error"),
     ("page allocation failure", Degrades, "memory was short"),
@@ -60,12 +60,18 @@ pub(super) fn since_start<'a>(evidence: &Evidence<'a>) -> SinceStart<'a> {
     SinceStart { lines: lines.collect(), is_whole }
 }
 
+/// Whether `pattern` stands in `text` other than as the end of a word: `DEBUG:` is no `BUG:`.
+fn holds(text: &str, pattern: &str) -> bool {
+    let starts_a_word = |(at, _): (usize, &str)| !text[..at].ends_with(|c: char| c.is_alphanumeric());
+    text.match_indices(pattern).any(starts_a_word)
+}
+
 /// Oopses, stalls, throttling and their like since the run began.
 pub(super) fn rule(run: &Run) -> (Outcome, String) {
     let log = since_start(run.evidence);
     let mut hits: Vec<(Outcome, &str, &str, usize)> = Vec::new();
     for line in &log.lines {
-        let Some((_, outcome, meaning)) = PATTERNS.iter().find(|(text, ..)| line.text.contains(text)) else { continue };
+        let Some((_, outcome, meaning)) = PATTERNS.iter().find(|(text, ..)| holds(&line.text, text)) else { continue };
         match hits.iter_mut().find(|hit| hit.1 == *meaning) {
             Some(hit) => hit.3 += 1,
             None => hits.push((*outcome, meaning, &line.text, 1)),

@@ -2,7 +2,7 @@
 
 use super::{Evidence, Run};
 use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
-use crate::quantity::{count, duration, percent};
+use crate::quantity::{count, duration, percent, total};
 use latprobe::stream::{EventKind, Folded, LoadDelta};
 
 /// What one load did over the measuring phase.
@@ -20,7 +20,7 @@ pub struct LoadRow {
 
 /// Loads in the order of the campaign.
 pub fn load_rows(evidence: &Evidence) -> Vec<LoadRow> {
-    let measured_ns: u64 = evidence.segments.iter().map(Folded::measured_ns).sum();
+    let measured_ns = total(evidence.segments.iter().map(Folded::measured_ns));
     evidence
         .settings
         .loads
@@ -32,10 +32,10 @@ pub fn load_rows(evidence: &Evidence) -> Vec<LoadRow> {
                 let deltas = names.zip(&segment.loads).filter(|(name, _)| **name == load.name);
                 for (_, delta) in deltas {
                     sum.load = delta.load;
-                    sum.active_ns += delta.active_ns;
-                    sum.pause_ns += delta.pause_ns;
-                    sum.starts += delta.starts;
-                    sum.failures += delta.failures;
+                    sum.active_ns = sum.active_ns.saturating_add(delta.active_ns);
+                    sum.pause_ns = sum.pause_ns.saturating_add(delta.pause_ns);
+                    sum.starts = sum.starts.saturating_add(delta.starts);
+                    sum.failures = sum.failures.saturating_add(delta.failures);
                 }
             }
             let due_ns = measured_ns.saturating_sub(sum.pause_ns);
@@ -71,30 +71,34 @@ pub(super) fn duty(run: &Run) -> (Outcome, String) {
 
 /// Loads that could not be started, or ended with an error.
 pub(super) fn failures(run: &Run) -> (Outcome, String) {
-    if let Some(event) = run.events(EventKind::LoadMissing).next() {
-        return (Invalidates, format!("load `{}` could not be started: {}", event.subject, event.detail));
-    }
     let rows = load_rows(run.evidence);
-    let Some(row) = rows.iter().find(|row| row.sum.failures > 0) else {
-        let starts: u64 = rows.iter().map(|row| u64::from(row.sum.starts)).sum();
-        return (
-            Ok,
-            if rows.is_empty() {
-                "no load asked for".to_owned()
-            } else {
-                format!("no load failed, {} restarts", count(starts))
-            },
-        );
+    if rows.is_empty() {
+        return (Ok, "no load asked for".to_owned());
+    }
+    let told = |name: &str| {
+        let of = |kind| run.events(kind).find(|event| event.subject == name);
+        of(EventKind::LoadMissing)
+            .or_else(|| of(EventKind::LoadFailed))
+            .map_or(String::new(), |e| format!(": {}", e.detail))
     };
-    let first = run.events(EventKind::LoadFailed).find(|event| event.subject == row.name);
-    let why = first.map_or(String::new(), |event| format!(", first: {}", event.detail));
-    (Degrades, format!("load `{}` ended with an error {} times{why}", row.name, row.sum.failures))
+    // Loads start before the warm-up: the event tells of it, the counts are those of the measuring phase.
+    let started = |name: &str| run.events(EventKind::LoadStarted).any(|event| event.subject == name);
+    let missing = |name: &str| run.events(EventKind::LoadMissing).any(|event| event.subject == name);
+    if let Some(row) = rows.iter().find(|row| missing(&row.name) && !started(&row.name)) {
+        return (Invalidates, format!("load `{}` could not be started{}", row.name, told(&row.name)));
+    }
+    if let Some(row) = rows.iter().find(|row| row.sum.failures > 0) {
+        let times = row.sum.failures;
+        return (Degrades, format!("load `{}` failed {times} times, first{}", row.name, told(&row.name)));
+    }
+    let starts = total(rows.iter().map(|row| u64::from(row.sum.starts)));
+    (Ok, format!("no load failed, {} restarts", count(starts)))
 }
 
 /// The out-of-memory killer changes the load, and stalls the board while it works.
 pub(super) fn out_of_memory(run: &Run) -> (Outcome, String) {
     let evidence = run.evidence;
-    let seen: u64 = evidence.segments.iter().map(|s| s.oom_kills).sum();
+    let seen = total(evidence.segments.iter().map(|s| s.oom_kills));
     let counted = match (evidence.before.oom_kills, evidence.after.and_then(|after| after.oom_kills)) {
         // A reboot in between starts the counter anew.
         (Some(before), Some(after)) if super::board::same_boot(evidence) => Some(after.saturating_sub(before)),
@@ -105,9 +109,8 @@ pub(super) fn out_of_memory(run: &Run) -> (Outcome, String) {
         return (Invalidates, format!("{kills} processes were killed for lack of memory; use a smaller load"));
     }
     let log = super::kernel_log::since_start(evidence);
-    if let Some(line) =
-        log.lines.iter().find(|line| line.text.contains("Out of memory") || line.text.contains("oom-kill:"))
-    {
+    let killed = |text: &str| ["out of memory", "oom-kill"].iter().any(|w| text.to_ascii_lowercase().contains(w));
+    if let Some(line) = log.lines.iter().find(|line| killed(&line.text)) {
         return (Invalidates, format!("the out-of-memory killer was at work: {}", line.text));
     }
     match counted.is_some() || log.is_whole {

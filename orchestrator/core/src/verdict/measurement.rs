@@ -3,9 +3,9 @@
 use super::Run;
 use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
 use crate::latency::summarise;
-use crate::quantity::{count, duration};
+use crate::quantity::{count, duration, total};
 use latprobe::spec::{Length, Sleep};
-use latprobe::stream::{EndReason, EventKind, Folded};
+use latprobe::stream::{EndReason, EventKind, Folded, PhaseKind};
 
 /// The run ended by reaching its length. Anything shorter is another experiment: a maximum grows with the number of cycles.
 pub(super) fn complete(run: &Run) -> (Outcome, String) {
@@ -48,6 +48,10 @@ pub(super) fn complete(run: &Run) -> (Outcome, String) {
 /// Periods that may lack or be too many at the two ends of a segment: the phase need not begin and end on the thread's grid.
 const EDGE_PERIODS: u64 = 2;
 
+/// A segment without an ending is as long as its last checkpoint says, whose time and counts are taken one after the other
+/// by a supervisor that the sampling threads preempt.
+const TORN_NS: u64 = 50_000_000;
+
 /// Every period of the measuring phase is either a wake-up or a missed period. cyclictest cannot tell: it forgets the missed ones.
 pub(super) fn cycles(run: &Run) -> (Outcome, String) {
     if run.different_bins {
@@ -63,15 +67,14 @@ pub(super) fn cycles(run: &Run) -> (Outcome, String) {
         let Some(result) = run.threads.get(index) else {
             return (Invalidates, format!("thread {index} of {} has no data", asked.len()));
         };
-        let wake_ups = result.histogram.total() + result.histogram.negative;
-        found += wake_ups + result.missed;
+        let wake_ups = result.histogram.total().saturating_add(result.histogram.negative);
+        let periods_found = wake_ups.saturating_add(result.missed);
+        found = total([found, periods_found]);
         let judged = match run.evidence.spec.length {
             Length::Cycles(cycles) => exact_cycles(index, wake_ups, cycles),
             // A relative sleep drifts by each latency: fewer periods are its nature.
             Length::DurationNs(_) if run.evidence.spec.measure.sleep == Sleep::Relative => (Ok, String::new()),
-            Length::DurationNs(_) => {
-                periods(run, index, thread.interval_ns, thread.offset_ns, wake_ups + result.missed)
-            }
+            Length::DurationNs(_) => periods(run, index, thread.interval_ns, thread.offset_ns, periods_found),
         };
         if rank(judged.0) > rank(worst.0) {
             worst = judged;
@@ -103,8 +106,9 @@ fn exact_cycles(index: usize, wake_ups: u64, asked: u64) -> (Outcome, String) {
 /// samples are lost or that the clock is not what it says.
 fn periods(run: &Run, index: usize, interval_ns: u64, offset_ns: u64, found: u64) -> (Outcome, String) {
     let elapsed = |s: &Folded| s.measured_ns().saturating_sub(offset_ns) / interval_ns.max(1);
-    let expected: u64 = run.evidence.segments.iter().map(elapsed).sum();
-    let edges = EDGE_PERIODS * run.evidence.segments.len() as u64;
+    let expected = total(run.evidence.segments.iter().map(elapsed));
+    let torn = run.evidence.segments.iter().filter(|s| !s.phases.iter().any(|p| p.kind == PhaseKind::Ended)).count();
+    let edges = EDGE_PERIODS * run.evidence.segments.len() as u64 + torn as u64 * TORN_NS / interval_ns.max(1);
     let off = expected.abs_diff(found);
     let outcome = match off {
         _ if off <= edges + expected / 1_000_000 => Ok,
@@ -124,11 +128,11 @@ fn periods(run: &Run, index: usize, interval_ns: u64, offset_ns: u64, found: u64
 /// Damaged records were skipped: their samples are missing.
 pub(super) fn stream(run: &Run) -> (Outcome, String) {
     let damage: Vec<_> = run.evidence.segments.iter().flat_map(|s| &s.damage).collect();
-    let checkpoints: u64 = run.evidence.segments.iter().map(|s| s.checkpoints).sum();
-    let torn: u64 = run.evidence.segments.iter().map(|s| s.torn_bytes).sum();
+    let checkpoints = total(run.evidence.segments.iter().map(|s| s.checkpoints));
+    let torn = total(run.evidence.segments.iter().map(|s| s.torn_bytes));
     match damage.first() {
         Some(first) => {
-            let bytes: u64 = damage.iter().map(|d| d.bytes).sum();
+            let bytes = total(damage.iter().map(|d| d.bytes));
             let places = damage.len();
             (
                 Degrades,
@@ -176,7 +180,7 @@ pub(super) fn ledger(run: &Run) -> (Outcome, String) {
 /// Blocks or worst samples that the supervisor could not take over in time: the maximum may be known only by its bin.
 pub(super) fn hand_over(run: &Run) -> (Outcome, String) {
     let lost: Vec<_> = run.events(EventKind::HandoverLost).collect();
-    let open: u64 = run.threads.iter().map(summarise).map(|s| s.cycles.saturating_sub(s.mean_cycles)).sum();
+    let open = total(run.threads.iter().map(summarise).map(|s| s.cycles.saturating_sub(s.mean_cycles)));
     match lost.first() {
         Some(first) => (
             Degrades,
@@ -193,7 +197,7 @@ pub(super) fn hand_over(run: &Run) -> (Outcome, String) {
 
 /// A wake-up before its time is an error of clock or timer.
 pub(super) fn negative(run: &Run) -> (Outcome, String) {
-    let negative: u64 = run.threads.iter().map(|t| t.histogram.negative).sum();
+    let negative = total(run.threads.iter().map(|t| t.histogram.negative));
     match negative {
         0 => (Ok, "no wake-up came before its time".to_owned()),
         n => (

@@ -14,6 +14,7 @@ use crate::campaign::model::Settings;
 use crate::facts::Facts;
 use crate::judgement::{Finding, JUDGEMENT_FORMAT, Judgement, LimitOutcome, Outcome, Validity, Verdict};
 use crate::latency::{Summary, merge_segments, merge_threads, summarise};
+use crate::quantity::total;
 use crate::target::Target;
 use latprobe::spec::Spec;
 use latprobe::stream::{Event, EventKind, Folded, Instrument, ThreadResult};
@@ -35,6 +36,33 @@ pub struct Evidence<'a> {
     pub before: &'a Facts,
     /// The board after; absent: it could not be asked.
     pub after: Option<&'a Facts>,
+}
+
+/// The files of a run, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Files {
+    /// What the board was told to do.
+    pub spec: Spec,
+    /// Segments in order.
+    pub segments: Vec<Folded>,
+    /// The board before.
+    pub before: Facts,
+    /// The board after; absent: it could not be asked.
+    pub after: Option<Facts>,
+}
+
+impl Files {
+    /// As evidence for what the campaign asked of the target.
+    pub fn evidence<'a>(&'a self, settings: &'a Settings, target: &'a Target) -> Evidence<'a> {
+        Evidence {
+            spec: &self.spec,
+            settings,
+            target,
+            segments: &self.segments,
+            before: &self.before,
+            after: self.after.as_ref(),
+        }
+    }
 }
 
 /// The evidence with what several rules need of it.
@@ -71,7 +99,7 @@ impl<'a> Run<'a> {
 
     /// Time of the measuring phase, all segments together, in ns.
     fn measured_ns(&self) -> u64 {
-        self.evidence.segments.iter().map(Folded::measured_ns).sum()
+        total(self.evidence.segments.iter().map(Folded::measured_ns))
     }
 }
 
@@ -90,6 +118,8 @@ const RULES: &[Rule] = &[
     ("boot", board::boot),
     ("policy", setup::policy),
     ("placement", setup::placement),
+    ("supervisor", setup::supervisor),
+    ("idle-states", setup::idle_states),
     ("memory-locked", setup::memory_locked),
     ("page-faults", setup::page_faults),
     ("clock", setup::clock),

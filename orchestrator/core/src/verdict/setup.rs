@@ -1,9 +1,10 @@
 //! Was the measuring process what was asked for, as the kernel sees it?
 
 use super::Run;
-use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok};
-use crate::quantity::count;
-use latprobe::spec::{Policy, Weakness};
+use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
+use crate::quantity::{count, total};
+use latprobe::cpulist::CpuList;
+use latprobe::spec::{CpuDmaLatency, Policy, Weakness};
 use latprobe::stream::Instrument;
 
 const NOT_READ_BACK: &str = "the set-up was never read back: the run ended before its first sample";
@@ -74,6 +75,44 @@ pub(super) fn placement(run: &Run) -> (Outcome, String) {
     }
 }
 
+/// Helper threads beside a sampling thread show in its figures (cyclictest from 1.8 on puts its own there).
+pub(super) fn supervisor(run: &Run) -> (Outcome, String) {
+    let Some(instrument) = run.instrument() else {
+        return (Invalidates, NOT_READ_BACK.to_owned());
+    };
+    let measured: CpuList = run.evidence.spec.measure.threads.iter().filter_map(|t| t.cpu).collect();
+    let (Some(online), Some(own)) = (&run.evidence.before.online, CpuList::parse(&instrument.supervisor_cpus).ok())
+    else {
+        return (Unknown, "the board does not tell its CPUs".to_owned());
+    };
+    let shared: CpuList = own.as_slice().iter().copied().filter(|cpu| measured.contains(*cpu)).collect();
+    match (shared.is_empty(), online.without(&measured).is_empty()) {
+        (true, _) => (Ok, format!("the probe's own work was on CPU {own}")),
+        (false, true) => (Ok, "every CPU is measured: the probe's own work was on one of them".to_owned()),
+        (false, false) => (Degrades, format!("the probe's own work could run on measured CPU {shared}")),
+    }
+}
+
+/// Idle states are left as late as the campaign says: cyclictest holds them off, rtla does not, and the figures differ by it.
+pub(super) fn idle_states(run: &Run) -> (Outcome, String) {
+    let Some(instrument) = run.instrument() else {
+        return (Invalidates, NOT_READ_BACK.to_owned());
+    };
+    let found = instrument.cpu_dma_latency.as_str();
+    let asked = run.evidence.spec.measure.cpu_dma_latency;
+    match (asked, found) {
+        (CpuDmaLatency::None, _) => (Ok, "left alone, as asked".to_owned()),
+        // A kernel without power management for CPUs has no idle states to hold off.
+        (CpuDmaLatency::Hold, "missing") => (Ok, "no /dev/cpu_dma_latency on this kernel".to_owned()),
+        (CpuDmaLatency::PerCpu, "missing") => {
+            (Degrades, "idle states could not be held off: no pm_qos_resume_latency_us of the measured CPUs".to_owned())
+        }
+        (CpuDmaLatency::Hold, found) if found.starts_with("held") => (Ok, format!("/dev/cpu_dma_latency {found}")),
+        (CpuDmaLatency::PerCpu, "per-cpu") => (Ok, "held off on the measured CPUs".to_owned()),
+        (_, found) => (Degrades, format!("idle states could not be held off: {found}")),
+    }
+}
+
 /// Without locked memory a page fault can sit in any wake-up.
 pub(super) fn memory_locked(run: &Run) -> (Outcome, String) {
     if !run.evidence.spec.measure.mlock {
@@ -92,8 +131,8 @@ pub(super) fn memory_locked(run: &Run) -> (Outcome, String) {
 /// A major fault waits for storage: its latency is not the scheduler's. Minor ones are few microseconds
 /// (compaction and CMA migrate even locked pages).
 pub(super) fn page_faults(run: &Run) -> (Outcome, String) {
-    let minor: u64 = run.threads.iter().map(|t| t.minor_faults).sum();
-    let major: u64 = run.threads.iter().map(|t| t.major_faults).sum();
+    let minor = total(run.threads.iter().map(|t| t.minor_faults));
+    let major = total(run.threads.iter().map(|t| t.major_faults));
     match (minor, major) {
         (0, 0) => (Ok, "none in the sampling threads".to_owned()),
         (minor, 0) => {

@@ -12,7 +12,7 @@ fn finding<'a>(judgement: &'a Judgement, rule: &str) -> &'a Finding {
 fn a_run_that_went_well_is_valid_by_every_rule() {
     let judgement = good().judge();
     let troubled: Vec<_> = judgement.findings.iter().filter(|f| f.outcome != Outcome::Ok).collect();
-    // The stub board has no frequency counters and the throttle is a fact.
+    // It has governors, but nobody saw a frequency.
     assert_eq!(troubled.iter().map(|f| f.rule.as_str()).collect::<Vec<_>>(), ["frequency"], "{troubled:?}");
     assert_eq!((judgement.validity, judgement.verdict), (Validity::Valid, Verdict::NotJudged));
 }
@@ -117,6 +117,17 @@ fn every_rule_notices() {
         ("load-failures", Invalidates, "could not be started: ENOENT", |s| {
             s.segments[0].events.push(event(EventKind::LoadMissing, "dd", "ENOENT"));
         }),
+        ("load-failures", Degrades, "failed 1 times, first: EAGAIN", |s| {
+            s.segments[0].loads[0].failures = 1;
+            s.segments[0].events.push(event(EventKind::LoadStarted, "dd", "dd if=/dev/zero"));
+            s.segments[0].events.push(event(EventKind::LoadMissing, "dd", "EAGAIN"));
+        }),
+        ("supervisor", Degrades, "could run on measured CPU 1", |s| {
+            s.segments[0].instrument.as_mut().unwrap().supervisor_cpus = "0-1".into();
+        }),
+        ("idle-states", Degrades, "could not be held off: refused: EACCES", |s| {
+            s.segments[0].instrument.as_mut().unwrap().cpu_dma_latency = "refused: EACCES".into();
+        }),
         ("load-failures", Degrades, "2 times, first: exit status 1", |s| {
             s.segments[0].loads[0].failures = 2;
             s.segments[0].events.push(event(EventKind::LoadFailed, "dd", "exit status 1"));
@@ -169,6 +180,21 @@ fn an_interrupt_on_a_shared_cpu_is_no_fault() {
 }
 
 #[test]
+fn a_segment_without_an_ending_is_not_known_to_the_period() {
+    let mut stored = good();
+    stored.spec.length = Length::DurationNs(20 * S);
+    stored.segments.insert(0, stored.segments[0].clone());
+    stored.segments[0].end = None;
+    stored.segments[0].phases.pop();
+    stored.segments[0].threads[0].histogram.bins[10] += 40;
+    let judgement = stored.judge();
+    assert_eq!(finding(&judgement, "cycles").outcome, Outcome::Ok, "{judgement:?}");
+    assert_eq!(judgement.validity, Validity::Degraded);
+    stored.segments[0].threads[0].histogram.bins[10] += 40;
+    assert_eq!(finding(&stored.judge(), "cycles").outcome, Outcome::Invalidates);
+}
+
+#[test]
 fn pauses_of_the_recipe_do_not_count_against_its_duty() {
     let mut stored = good();
     stored.segments[0].loads[0].active_ns = 6 * S;
@@ -188,6 +214,7 @@ fn the_kernel_log_since_the_start_is_read() {
         (found.outcome, found.detail)
     };
     assert_eq!(log("<6>[    2.000000] eth0: link up\n").0, Outcome::Ok);
+    assert_eq!(log("<7>[    2.000000] usb DEBUG: 5 packets\n").0, Outcome::Ok);
     for (line, outcome) in [
         ("Internal error: Oops: 5 [#1] SMP ARM", Outcome::Invalidates),
         ("BUG: unable to handle page fault for address", Outcome::Invalidates),
@@ -195,6 +222,8 @@ fn the_kernel_log_since_the_start_is_read() {
         ("rcu: INFO: rcu_preempt self-detected stall on CPU", Outcome::Degrades),
         ("INFO: task mmcqd:72 blocked for more than 120 seconds.", Outcome::Degrades),
         ("sched: RT throttling activated", Outcome::Degrades),
+        ("INFO: rcu_sched_state detected stall on CPU 0 (t=6000 jiffies)", Outcome::Degrades),
+        ("hwmon hwmon1: Undervoltage detected!", Outcome::Degrades),
         ("CPU0: Core temperature above threshold, cpu clock throttled (total events = 1)", Outcome::Degrades),
         (
             "clocksource: timekeeping watchdog on CPU0: Marking clocksource 'tsc' as unstable because the skew is too large:",
@@ -219,6 +248,18 @@ fn the_kernel_log_since_the_start_is_read() {
     let mut stored = good();
     stored.after = Some(Facts::parse(&captures_with("@kernel_log", "<6>[    5.000000] x\n")));
     assert_eq!(finding(&stored.judge(), "kernel-log").outcome, Outcome::Unknown);
+}
+
+#[test]
+fn an_out_of_memory_kill_stands_in_the_log_of_kernels_that_do_not_count_it() {
+    for line in ["Out of memory: Kill process 7 (hackbench)", "Memory cgroup out of memory: Killed process 7 (dd)"] {
+        let mut stored = good();
+        let text = format!("<6>[    1.000000] booted\n<3>[    2.000000] {line}\n");
+        let mut after = Facts::parse(&captures_with("@kernel_log", &text));
+        (stored.before.oom_kills, after.oom_kills) = (None, None);
+        stored.after = Some(after);
+        assert_eq!(finding(&stored.judge(), "out-of-memory").outcome, Outcome::Invalidates, "{line}");
+    }
 }
 
 #[test]
@@ -262,4 +303,63 @@ fn an_invalid_run_has_no_verdict_but_its_figures_are_shown() {
 #[test]
 fn judging_twice_gives_the_same() {
     assert_eq!(good().judge(), good().judge());
+}
+
+mod any_stream {
+    use super::*;
+    use crate::formats::export::{self, Source};
+    use crate::result::{Identity, RunResult};
+    use latprobe::stream::{Block, Checkpoint, LoadDelta, Phase, PhaseKind, Record, Sample, SystemDelta, ThreadDelta};
+    use proptest::prelude::*;
+
+    fn extreme() -> impl Strategy<Value = u64> {
+        prop_oneof![Just(0), Just(u64::MAX), Just(1 << 63), any::<u64>(), 0u64..20_000_000_000]
+    }
+
+    prop_compose! {
+        fn checkpoint()(warm_up: bool, mono_ns in extreme(), thread in 0u32..3, missed in extreme(), negative: u32, faults in extreme(),
+            bins in prop::collection::vec((0u32..300, any::<u32>()), 0..5), tail in prop::collection::vec((0u32..700, any::<u32>()), 0..5),
+            block in (extreme(), any::<(u32, u32)>(), extreme(), extreme()), sample in (extreme(), extreme()),
+            load in (0u32..3, extreme(), extreme(), any::<u32>())) -> Record {
+            let (end_mono_ns, (cycles, lost), min_ns, max_ns) = block;
+            let thread = ThreadDelta {
+                thread, bins, tail, negative, missed,
+                blocks: vec![Block { end_mono_ns, cycles, missed: lost, min_ns, max_ns, sum_ns: max_ns }],
+                worst: vec![Sample { latency_ns: sample.0, cycle: sample.1, mono_ns: sample.1 }],
+                minor_faults: faults, major_faults: faults, voluntary_switches: faults, involuntary_switches: faults,
+            };
+            let loads = vec![LoadDelta { load: load.0, active_ns: load.1, pause_ns: load.2, starts: load.3, failures: load.3 }];
+            let system = SystemDelta { interrupts: vec![(1, "45".into(), faults)], oom_kills: faults, ..SystemDelta::default() };
+            Checkpoint { warm_up, mono_ns, threads: vec![thread], loads, system }.into()
+        }
+    }
+
+    fn phase() -> impl Strategy<Value = Record> {
+        let kinds = [PhaseKind::WarmUp, PhaseKind::Measuring, PhaseKind::Ended];
+        (0usize..3, extreme()).prop_map(move |(kind, mono_ns)| Record::Phase(Phase { kind: kinds[kind], mono_ns }))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        /// A board that writes nonsense with sound checksums gets a judgement, not a crash, and never a pass.
+        #[test]
+        fn is_judged(records in prop::collection::vec(prop_oneof![checkpoint(), phase()], 0..8), again: bool) {
+            let mut stored = good();
+            stored.settings.gate = Gate { max_ns: Some(1000), ..Gate::default() };
+            let end = stored.segments[0].end.clone();
+            let mut fold = latprobe::stream::Fold::new();
+            fold.push(Record::Header(stored.segments[0].header.clone().unwrap()));
+            records.into_iter().for_each(|record| fold.push(record));
+            let segment = Folded { end, ..fold.finish(Vec::new(), 0) };
+            stored.segments = vec![segment; if again { 2 } else { 1 }];
+            let evidence = stored.evidence();
+            let judgement = stored.judge();
+            prop_assert_ne!(judgement.verdict, Verdict::Pass);
+            let result = RunResult::new(Identity::default(), &evidence, judgement);
+            let source = Source { result: &result, segments: &stored.segments };
+            for export in [export::cyclictest, export::csv, export::json] {
+                prop_assert!(export(&source).is_ok());
+            }
+        }
+    }
 }

@@ -1,3 +1,4 @@
-//! Tests of the core through its public interface.
+//! The core as its users see it.
 
+mod formats;
 mod statistics;

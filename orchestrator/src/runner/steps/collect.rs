@@ -1,5 +1,6 @@
 use crate::board::{Board, BoardError, Deployed, RunOnBoard};
 use crate::store::{FactsWhen, RunDir, StoreError};
+use latprobe::status::Capture;
 
 /// The kernel log as captured by the probe.
 const KERNEL_LOG: &str = "@kernel_log";
@@ -13,18 +14,18 @@ pub(in crate::runner) async fn collect(
     dir: &RunDir,
     loads: &[String],
     dead: bool,
-    since_mono_ns: u64,
 ) -> Result<Result<(), BoardError>, StoreError> {
     if dead && let Err(error) = board.restore(run).await {
         return Ok(Err(error));
     }
-    let captures = match board.facts(deployed, since_mono_ns).await {
+    let captures = match board.facts(deployed).await {
         Ok(captures) => captures,
         Err(error) => return Ok(Err(error)),
     };
     dir.write_facts(FactsWhen::After, &captures)?;
-    if let Some(log) = captures.iter().find(|c| c.path == KERNEL_LOG).and_then(|c| c.text.as_deref()) {
-        dir.write_kernel_log(log.as_bytes())?;
+    if let Some(after) = kernel_log(&captures) {
+        let before = dir.facts(FactsWhen::Before)?;
+        dir.write_kernel_log(since(kernel_log(&before).unwrap_or_default(), after).as_bytes())?;
     }
     for load in loads {
         match board.load_log(run, load).await {
@@ -34,4 +35,35 @@ pub(in crate::runner) async fn collect(
         }
     }
     Ok(Ok(()))
+}
+
+fn kernel_log(captures: &[Capture]) -> Option<&str> {
+    captures.iter().find(|capture| capture.path == KERNEL_LOG)?.text.as_deref()
+}
+
+/// What `after` holds behind the last line of `before`; all of it where that line is gone.
+fn since<'a>(before: &str, after: &'a str) -> &'a str {
+    let Some(last) = before.lines().next_back() else { return after };
+    match after.rfind(last) {
+        Some(at) => after[at + last.len()..].trim_start_matches('\n'),
+        None => after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_new_messages_are_kept() {
+        for (before, after, new) in [
+            ("a\nb\n", "a\nb\nc\n", "c\n"),
+            ("a\nb\n", "b\nc\nd", "c\nd"),
+            ("a\nb\n", "a\nb\n", ""),
+            ("a\nb\n", "x\ny\n", "x\ny\n"),
+            ("", "x\n", "x\n"),
+        ] {
+            assert_eq!(since(before, after), new, "{before:?} {after:?}");
+        }
+    }
 }

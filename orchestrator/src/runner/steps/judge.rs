@@ -1,9 +1,8 @@
-use crate::store::{FactsWhen, Plan, PlannedRun, RunDir, StoreError};
+use crate::store::{Plan, PlannedRun, RunDir, StoreError};
 use latlab_core::campaign::model::Cell;
-use latlab_core::facts::Facts;
 use latlab_core::judgement::{Finding, JUDGEMENT_FORMAT, Judgement, Outcome, Validity, Verdict};
 use latlab_core::target::Target;
-use latlab_core::verdict::{self, Evidence};
+use latlab_core::verdict;
 
 /// Judges what is stored of a run, and stores the judgement.
 pub(in crate::runner) fn judge(
@@ -13,23 +12,11 @@ pub(in crate::runner) fn judge(
     cell: &Cell,
     target: &Target,
 ) -> Result<Judgement, StoreError> {
-    let spec = dir.spec()?.ok_or_else(|| StoreError::Damaged {
+    let files = dir.files()?.ok_or_else(|| StoreError::Damaged {
         path: dir.path().join("spec.json"),
         reason: format!("missing, but the journal of {} says that {} was submitted", plan.execution, run.name),
     })?;
-    let segments = dir.fold()?;
-    let before = Facts::parse(&dir.facts(FactsWhen::Before)?);
-    let after = dir.facts(FactsWhen::After)?;
-    let after = (!after.is_empty()).then(|| Facts::parse(&after));
-    let evidence = Evidence {
-        spec: &spec,
-        settings: &cell.settings,
-        target,
-        segments: &segments,
-        before: &before,
-        after: after.as_ref(),
-    };
-    let judgement = verdict::judge(&evidence);
+    let judgement = verdict::judge(&files.evidence(&cell.settings, target));
     dir.write_judgement(&judgement)?;
     Ok(judgement)
 }

@@ -33,12 +33,6 @@ impl Mirrors {
         self.status.as_ref().is_some_and(|status| status.stage == Stage::Dead)
     }
 
-    /// When the supervisor started, on the clock of the board's boot now, in ns; 0 after a reset.
-    pub(in crate::runner) fn started_mono_ns(&self) -> u64 {
-        let same_boot = self.status.as_ref().filter(|status| status.boot_id == status.run_boot_id);
-        same_boot.map_or(0, |status| status.start_mono_ns)
-    }
-
     /// Fetches the next piece and stores it.
     pub(in crate::runner) async fn fetch(
         &mut self,
@@ -53,19 +47,19 @@ impl Mirrors {
             Entry::Vacant(entry) => entry.insert(dir.mirror(segment)?),
         };
         let asked = Instant::now();
-        let Chunk { follow, bytes } = match board.follow(run, segment, mirror.bytes()).await {
-            Ok(chunk) => chunk,
+        let (status, bytes) = match piece(board, run, segment, mirror.bytes()).await {
+            Ok(piece) => piece,
             Err(error) => return Ok(Err(error)),
         };
         mirror.append(&bytes)?;
         dir.add_contact(&Contact {
-            mono_ns: follow.status.mono_ns,
-            boot_id: follow.status.boot_id.clone(),
+            mono_ns: status.mono_ns,
+            boot_id: status.boot_id.clone(),
             took_ns: u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX),
             bytes: bytes.len() as u64,
         })?;
-        let event = self.answered(&follow.status, spec);
-        self.status = Some(follow.status);
+        let event = self.answered(&status, spec);
+        self.status = Some(status);
         Ok(Ok(event))
     }
 
@@ -107,6 +101,21 @@ impl Mirrors {
             length_ns: spec.map(measuring_ns),
             loads: self.segments.values().next_back().map(|mirror| loads(mirror.so_far())).unwrap_or_default(),
         }
+    }
+}
+
+/// What follows byte `from`. A segment that is not there yet, or that lost its unsynced end in a reset and is shorter
+/// than the copy here, has nothing that follows.
+async fn piece(board: &Board, run: &RunOnBoard, segment: u32, from: u64) -> Result<(Status, Vec<u8>), BoardError> {
+    let refused = match board.follow(run, segment, from).await {
+        Ok(Chunk { follow, bytes }) => return Ok((follow.status, bytes)),
+        Err(error @ BoardError::Probe { .. }) => error,
+        Err(error) => return Err(error),
+    };
+    let status = board.status(run).await?;
+    match status.segments.iter().find(|size| size.segment == segment) {
+        Some(size) if size.bytes > from => Err(refused),
+        _ => Ok((status, Vec::new())),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::LinkError;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A Unix socket's path has 108 bytes with its final zero, and ssh binds a name that is 17 longer first.
@@ -49,8 +50,21 @@ impl SocketDirectory {
 
 impl Drop for SocketDirectory {
     fn drop(&mut self) {
+        end_master(&self.0);
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Ends the master of a connection that was not closed in good order. Takes milliseconds: it only talks to the socket.
+fn end_master(directory: &Path) {
+    let socket = directory.join("m");
+    if !socket.exists() {
+        return;
+    }
+    let mut exit = Command::new("ssh");
+    exit.arg("-F").arg("none").arg("-S").arg(&socket).args(["-O", "exit", "latlab"]);
+    let ended = exit.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    tracing::debug!(?ended, socket = %socket.display(), "ended an ssh master that was left");
 }
 
 /// `$XDG_RUNTIME_DIR/latlab`, else `/tmp/latlab-UID`; ours and nobody else's.
@@ -84,14 +98,14 @@ fn own_uid() -> u32 {
     std::fs::metadata("/proc/self").map(|meta| meta.uid()).unwrap_or(0)
 }
 
-/// Removes what killed latlab processes left. Their masters end by themselves within minutes.
+/// Ends and removes what killed latlab processes left.
 pub fn sweep_stale_sockets() {
     let Ok(entries) = base().and_then(|base| std::fs::read_dir(&base).map_err(LinkError::pipe)) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let pid = name.to_string_lossy().split_once('-').and_then(|(pid, _)| pid.parse::<u32>().ok());
         if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            tracing::debug!(path = %entry.path().display(), "removing the sockets of a latlab that was killed");
+            end_master(&entry.path());
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

@@ -7,7 +7,7 @@ pub(crate) mod sshd;
 
 use latlab::store::{ExecutionDir, Store};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Ends the test as passed where the machine lacks something, and as failed where everything must be there.
@@ -62,7 +62,6 @@ pub(crate) struct Workplace {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
-    #[expect(dead_code, reason = "shown when a check fails")]
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -139,7 +138,7 @@ impl Workplace {
 
     /// Starts `latlab` in the background.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
-        Running(Some(self.latlab(arguments).spawn().unwrap()))
+        Running::new(&mut self.latlab(arguments))
     }
 
     pub(crate) fn executions(&self) -> Vec<ExecutionDir> {
@@ -184,6 +183,7 @@ impl Workplace {
     pub(crate) fn assert_clean(&self, board_work: &Path) {
         let runs = std::fs::read_dir(board_work.join("runs")).map(|entries| entries.count()).unwrap_or(0);
         assert_eq!(runs, 0, "runs left in {}", board_work.display());
+        assert!(!board_work.join("lock.json").exists(), "the board is still locked");
         let sockets = std::fs::read_dir(self.path().join("run/latlab")).map(|entries| entries.count()).unwrap_or(0);
         assert_eq!(sockets, 0, "control sockets left");
         for execution in self.executions() {
@@ -193,10 +193,18 @@ impl Workplace {
     }
 }
 
-/// A `latlab` in the background, killed with the test.
+/// A program in the background, killed with the test.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
+    pub(crate) fn new(command: &mut Command) -> Self {
+        Self(Some(command.spawn().unwrap()))
+    }
+
+    pub(crate) fn keyboard(&mut self) -> ChildStdin {
+        self.0.as_mut().unwrap().stdin.take().unwrap()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.0.as_ref().unwrap().id()
     }
@@ -214,6 +222,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
+            processes::descendants(child.id()).into_iter().for_each(processes::kill);
             let _ = child.kill();
             let _ = child.wait();
         }

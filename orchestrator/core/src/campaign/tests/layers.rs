@@ -107,6 +107,12 @@ fn a_later_layer_replaces_an_alternative() {
 }
 
 #[test]
+fn a_layer_is_not_judged_by_the_defaults_of_another() {
+    let loaded = good("name = \"t\"\ninterval = \"10us\"\n[[cell]]\nname = \"a\"\ncycles = 60000000000\n");
+    assert_eq!(loaded.campaign.cells[0].settings.length, Length::Cycles(60_000_000_000));
+}
+
+#[test]
 fn set_tries_text_before_toml() {
     let loaded = good_with(
         &file(""),
@@ -218,20 +224,64 @@ fn an_error_in_a_matrix_value_points_at_that_value() {
     );
 }
 
+type Write = fn(u32) -> String;
+
+/// Keys of different kinds and depths, with how a number is written in each.
+const KEYS: [(&str, Write); 6] = [
+    ("measure.priority", |n| n.to_string()),
+    ("measure.worst", |n| n.to_string()),
+    ("interval", |n| format!("\"{n}ms\"")),
+    ("boot.kernel", |n| format!("\"k{n}\"")),
+    ("measure.histogram.bins", |n| n.to_string()),
+    ("gate.missed", |n| n.to_string()),
+];
+
+/// What a cell holds under [`KEYS`], written as there.
+fn values(settings: &crate::campaign::model::Settings) -> [Option<String>; 6] {
+    let measure = &settings.measure;
+    [
+        Some(measure.priority.to_string()),
+        Some(measure.worst.to_string()),
+        Some(format!("\"{}ms\"", measure.interval_ns / MS)),
+        settings.boot.kernel.as_ref().map(|kernel| format!("\"{kernel}\"")),
+        Some(measure.bins.to_string()),
+        settings.gate.missed.map(|missed| missed.to_string()),
+    ]
+}
+
 proptest! {
-    /// Whatever subset of layers gives a value, the topmost one wins.
+    /// Whatever layers give a key, the topmost one wins, whatever the others do.
     #[test]
-    fn the_topmost_layer_wins(given in prop::collection::vec(any::<bool>(), 4)) {
-        let line = |on: bool, text: &str| if on { text.to_owned() } else { String::new() };
-        let text = format!(
-            "name = \"t\"\nduration = \"1s\"\n{}\n[[cell]]\nname = \"c\"\n{}\n{}",
-            line(given[0], "measure.priority = 1"),
-            line(given[1], "measure.priority = 2"),
-            line(given[2], "[matrix]\nmeasure.priority = [3]"),
-        );
-        let set: &[(&str, &str)] = if given[3] { &[("measure.priority", "4")] } else { &[] };
-        let loaded = good_with(&text, set, &[]);
-        let top = given.iter().rposition(|on| *on).map_or(80, |layer| u32::try_from(layer).unwrap() + 1);
-        prop_assert_eq!(loaded.campaign.cells[0].settings.measure.priority, top);
+    fn the_topmost_layer_wins(given in prop::collection::vec(prop::collection::vec(prop::option::of(1u32..99), 6), 4)) {
+        let layer = |layer: usize, list: bool| {
+            let keys = KEYS.iter().zip(&given[layer]);
+            let given = keys.filter_map(|((key, write), n)| Some((key, write((*n)?))));
+            given.map(|(key, value)| if list { format!("{key} = [{value}]\n") } else { format!("{key} = {value}\n") }).collect::<String>()
+        };
+        let text = format!("name = \"t\"\nduration = \"1s\"\n{}[matrix]\n{}[[cell]]\nname = \"c\"\n{}", layer(0, false), layer(2, true), layer(1, false));
+        let keys = KEYS.iter().zip(&given[3]);
+        let set: Vec<(String, String)> = keys.filter_map(|((key, write), n)| Some(((*key).to_owned(), write((*n)?)))).collect();
+        let overrides = Overrides { set, ..Overrides::default() };
+        let loaded = load("c.toml", &text, &overrides).unwrap_or_else(|found| panic!("{:#?}\n{text}", lines(&found)));
+        let default = values(&good(&file("")).campaign.cells[0].settings);
+        let expected: Vec<Option<String>> = (0..KEYS.len())
+            .map(|key| given.iter().rev().find_map(|layer| layer[key]).map(KEYS[key].1).or_else(|| default[key].clone()))
+            .collect();
+        prop_assert_eq!(values(&loaded.campaign.cells[0].settings).to_vec(), expected);
+        // What is stored in `plan.json` reads back.
+        let stored = serde_json::to_string(&loaded.campaign).unwrap();
+        prop_assert_eq!(serde_json::from_str::<crate::campaign::model::Campaign>(&stored).unwrap(), loaded.campaign);
+    }
+
+    /// `--only` keeps a part of the cells in their order.
+    #[test]
+    fn only_keeps_the_order(intervals in prop::collection::vec(1u32..9, 1..5), priorities in prop::collection::vec(1u32..9, 1..5), which in any::<prop::sample::Index>()) {
+        let list = |numbers: &[u32], unit: &str| numbers.iter().map(|n| if unit.is_empty() { n.to_string() } else { format!("\"{n}{unit}\"") }).collect::<Vec<_>>().join(",");
+        let text = file(&format!("[matrix]\ninterval = [{}]\nmeasure.priority = [{}]", list(&intervals, "ms"), list(&priorities, "")));
+        let all = good(&text);
+        let chosen = priorities[which.index(priorities.len())];
+        let only = good_with(&text, &[], &[("priority", &chosen.to_string())]);
+        let expected: Vec<&str> = names(&all).into_iter().filter(|name| name.split('~').next().unwrap().ends_with(&format!("priority={chosen}"))).collect();
+        prop_assert_eq!(names(&only), expected);
     }
 }

@@ -56,6 +56,37 @@ fn the_largest_garbage_is_answered_shortly() {
     }
 }
 
+#[test]
+fn large_files_of_sound_toml_are_answered_shortly() {
+    let many = |count: usize, piece: &dyn Fn(usize) -> String| (0..count).map(piece).collect::<String>();
+    let head = "name = \"t\"\nduration = \"1s\"\n";
+    for (text, message) in [
+        (format!("{head}load = [{}]", many(90_000, &|n| format!("\"l{n}\","))), "`load` has 90000 values"),
+        (format!("{head}targets = [{}]", many(90_000, &|n| format!("\"t{n}\","))), "`targets` has 90000 values"),
+        (format!("{head}{}", many(70_000, &|n| format!("k{n} = 1\n"))), "unknown key `k0`"),
+        (
+            format!("{head}[matrix]\ninterval = [{}]", many(90_000, &|_| "\"1ms\",".to_owned())),
+            "axis `interval` has 90000 values",
+        ),
+        (
+            format!("{head}{}", many(25_000, &|n| format!("[[cell]]\nname = \"c{n}\"\n"))),
+            "the campaign has 25000 cells, more than 10000",
+        ),
+        (
+            format!(
+                "{head}description = '{}'\n[matrix]\nmeasure.worst = [{}]",
+                "x".repeat(900_000),
+                many(1000, &|n| format!("{n},"))
+            ),
+            "1000 cells of a file of 903961 bytes are too much",
+        ),
+    ] {
+        let found = load("x.toml", &text, &Overrides::default()).unwrap_err();
+        assert_eq!(found.iter().next().unwrap().message, message);
+        assert!(found.len() <= 400 && found.render(Style::Plain).len() < 64 << 10);
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_panics(text in "\\PC{0,200}") {

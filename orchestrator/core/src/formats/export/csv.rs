@@ -1,6 +1,7 @@
-//! Comma-separated values: one line per occupied bin of each thread.
+//! Comma-separated values: one line per occupied bin of each thread, or one line for the run.
 
-use super::{Export, Source};
+use super::{Export, Source, validity_word, verdict_word};
+use crate::result::Figure;
 use latprobe::histogram::DifferentBins;
 use std::fmt::Write as _;
 
@@ -17,4 +18,41 @@ pub fn csv(source: &Source) -> Result<Export, DifferentBins> {
     }
     let lost = "CSV holds the histogram only; missed periods, extremes, facts and judgement are in `--as json`";
     Ok(Export { text, lost: vec![lost.to_owned()] })
+}
+
+/// One line for the run, and the names of the columns above it; a limit of a figure is empty where it is unknown.
+pub fn csv_run(source: &Source) -> Export {
+    let result = source.result;
+    let (identity, total) = (&result.identity, &result.total);
+    let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let ns = |figure: &Option<Figure>| number(figure.map(|figure| figure.ns));
+    let mut columns = vec![
+        ("execution", quoted(&identity.execution)),
+        ("run", quoted(&identity.run)),
+        ("campaign", quoted(&identity.campaign)),
+        ("cell", quoted(&identity.cell)),
+        ("target", quoted(&identity.target)),
+        ("repetition", identity.repetition.to_string()),
+        ("started_at", quoted(identity.started_at.as_deref().unwrap_or_default())),
+        ("kernel_release", quoted(result.board.kernel_release.as_deref().unwrap_or_default())),
+        ("validity", validity_word(result.validity).to_owned()),
+        ("verdict", verdict_word(result.verdict).to_owned()),
+        ("cycles", total.cycles.to_string()),
+        ("missed", total.missed.to_string()),
+        ("overflow", total.overflow.to_string()),
+        ("min_ns", ns(&total.min)),
+        ("mean_ns", total.mean_ns.map(|mean| format!("{mean:.3}")).unwrap_or_default()),
+        ("max_ns", ns(&total.max)),
+    ];
+    let quantiles: Vec<(String, String)> =
+        total.quantiles.iter().map(|q| (format!("q{}_ns", q.q), q.figure.ns.to_string())).collect();
+    columns.extend(quantiles.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let values: Vec<&str> = columns.iter().map(|(_, value)| value.as_str()).collect();
+    let lost = "one line holds no histogram, and no figure says whether it is exact or a bound: see `--as json`";
+    Export { text: format!("{}\n{}\n", names.join(","), values.join(",")), lost: vec![lost.to_owned()] }
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -3,7 +3,7 @@
 
 use super::{Export, Source};
 use crate::latency::{Summary, summarise};
-use crate::quantity::count;
+use crate::quantity::{count, total};
 use latprobe::histogram::{DifferentBins, Histogram};
 use latprobe::stream::{Folded, ThreadResult};
 use std::fmt::Write as _;
@@ -19,8 +19,17 @@ struct Column {
     summary: Summary,
 }
 
-/// The histogram block.
+/// The histogram block as rt-tests up to 2.6 print it.
 pub fn cyclictest(source: &Source) -> Result<Export, DifferentBins> {
+    block(source, false)
+}
+
+/// The histogram block as rt-tests from 2.7 on print it: without empty rows and without the total.
+pub fn cyclictest_sparse(source: &Source) -> Result<Export, DifferentBins> {
+    block(source, true)
+}
+
+fn block(source: &Source, sparse: bool) -> Result<Export, DifferentBins> {
     let threads = source.threads()?;
     let column = |(index, thread): (usize, &ThreadResult)| column(thread, overflow_cycles(source.segments, index));
     let columns: Vec<Column> = threads.iter().enumerate().map(column).collect();
@@ -31,11 +40,17 @@ pub fn cyclictest(source: &Source) -> Result<Export, DifferentBins> {
     }
     text.push_str("# Histogram\n");
     for row in 0..columns.iter().map(|c| c.rows.len()).max().unwrap_or(0) {
-        let counts: Vec<String> = columns.iter().map(|c| format!("{:06}", c.rows.get(row).unwrap_or(&0))).collect();
+        let counts: Vec<u64> = columns.iter().map(|c| c.rows.get(row).copied().unwrap_or(0)).collect();
+        if sparse && counts.iter().all(|count| *count == 0) {
+            continue;
+        }
+        let counts: Vec<String> = counts.iter().map(|count| format!("{count:06}")).collect();
         let _ = writeln!(text, "{row:06} {}", counts.join("\t"));
     }
     let us = |ns: Option<u64>| ns.unwrap_or(0) / ROW_NS;
-    footer(&mut text, "# Total:", &columns, 9, |c| c.rows.iter().sum());
+    if !sparse {
+        footer(&mut text, "# Total:", &columns, 9, |c| total(c.rows.iter().copied()));
+    }
     footer(&mut text, "# Min Latencies:", &columns, 5, |c| us(c.summary.min.map(|min| min.at_least_ns)));
     footer(&mut text, "# Avg Latencies:", &columns, 5, |c| us(c.summary.mean_ns.map(whole_ns)));
     footer(&mut text, "# Max Latencies:", &columns, 5, |c| us(c.summary.max.and_then(|max| max.at_most_ns)));
@@ -49,6 +64,8 @@ pub fn cyclictest(source: &Source) -> Result<Export, DifferentBins> {
         let others = column.overflow.saturating_sub(column.overflow_cycles.len() as u64);
         if others > 0 {
             let _ = write!(text, " # {others:05} others");
+        } else if sparse && column.overflow_cycles.is_empty() {
+            text.push(' ');
         }
         text.push('\n');
     }
@@ -80,13 +97,13 @@ fn column(thread: &ThreadResult, overflow_cycles: Vec<u64>) -> Column {
 }
 
 /// Rows of 1 us. A bin that is finer goes into its row; one that lies across rows goes into the last of them.
-fn rows(histogram: &Histogram) -> Vec<u64> {
+pub(super) fn rows(histogram: &Histogram) -> Vec<u64> {
     let length = usize::try_from(histogram.range_ns().div_ceil(ROW_NS)).unwrap_or(usize::MAX);
     let mut rows = vec![0; length.min(1_000_000)];
     for (bin, n) in (1u64..).zip(&histogram.bins).filter(|(_, n)| **n > 0) {
         let row = usize::try_from((bin * histogram.bin_width_ns - 1) / ROW_NS).unwrap_or(usize::MAX);
         if let Some(sum) = rows.get_mut(row) {
-            *sum += n;
+            *sum = total([*sum, *n]);
         }
     }
     rows
@@ -98,8 +115,8 @@ fn overflow_cycles(segments: &[Folded], index: usize) -> Vec<u64> {
     let mut before = 0;
     for thread in segments.iter().filter_map(|s| s.threads.get(index)) {
         let range_ns = thread.histogram.range_ns();
-        cycles.extend(thread.worst.iter().filter(|s| s.latency_ns >= range_ns).map(|s| before + s.cycle));
-        before += thread.histogram.total();
+        cycles.extend(thread.worst.iter().filter(|s| s.latency_ns >= range_ns).map(|s| total([before, s.cycle])));
+        before = total([before, thread.histogram.total()]);
     }
     cycles.sort_unstable();
     cycles
@@ -108,15 +125,15 @@ fn overflow_cycles(segments: &[Folded], index: usize) -> Vec<u64> {
 fn lost(source: &Source, columns: &[Column], threads: &[ThreadResult]) -> Vec<String> {
     let mut lost = Vec::new();
     let mut say = |text: String| lost.push(text);
-    let missed: u64 = threads.iter().map(|t| t.missed).sum();
+    let missed = total(threads.iter().map(|t| t.missed));
     if missed > 0 {
         say(format!("{} missed periods: cyclictest does not count them", count(missed)));
     }
-    let overflow: u64 = columns.iter().map(|c| c.overflow).sum();
+    let overflow = total(columns.iter().map(|c| c.overflow));
     if overflow > 0 {
         say(format!("the magnitude of {} overflows: only their number and the maximum are kept", count(overflow)));
     }
-    let negative: u64 = threads.iter().map(|t| t.histogram.negative).sum();
+    let negative = total(threads.iter().map(|t| t.histogram.negative));
     if negative > 0 {
         say(format!("{} wake-ups before their time", count(negative)));
     }

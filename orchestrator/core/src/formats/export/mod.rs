@@ -2,16 +2,27 @@
 
 mod csv;
 mod cyclictest;
+mod influx;
 mod json;
+mod junit;
+mod lava;
+mod prometheus;
+mod rt_dataset;
 
+use crate::judgement::{Validity, Verdict};
 use crate::latency::merge_segments;
 use crate::result::RunResult;
 use latprobe::histogram::DifferentBins;
 use latprobe::stream::{Folded, ThreadResult};
 
-pub use csv::csv;
-pub use cyclictest::cyclictest;
+pub use csv::{csv, csv_run};
+pub use cyclictest::{cyclictest, cyclictest_sparse};
+pub use influx::influx;
 pub use json::{EXPORT_FORMAT, Exported, ExportedThread, json};
+pub use junit::junit;
+pub use lava::lava;
+pub use prometheus::prometheus;
+pub use rt_dataset::rt_dataset;
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
@@ -38,5 +49,23 @@ impl Source<'_> {
     }
 }
 
+fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "PASS",
+        Verdict::Fail => "FAIL",
+        Verdict::NotJudged => "NOT JUDGED",
+    }
+}
+
+fn validity_word(validity: Validity) -> &'static str {
+    match validity {
+        Validity::Valid => "VALID",
+        Validity::Degraded => "DEGRADED",
+        Validity::Invalid => "INVALID",
+    }
+}
+
+#[cfg(test)]
+mod round_trip;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,249 @@
+//! A run as read → a measurement.
+
+use super::histogram::Footer;
+use super::tally::Tally;
+use super::{Run, Status};
+use crate::formats::measurement::{Kind, Measurement, Thread};
+use crate::formats::number::{Decimal, Unit};
+
+/// `nanoseconds`: the values are, whatever the file shows.
+pub(super) fn measurement(mut run: Run, nanoseconds: bool) -> Measurement {
+    let tool = tool(&run);
+    let command = run.command.clone();
+    let command = command.as_ref();
+    let nanoseconds = nanoseconds
+        || command.is_some_and(|command| command.has('N', "nsecs"))
+        || (!run.status.is_empty() && run.status.values().all(Status::padded_as_nanoseconds));
+    let unit = if nanoseconds { Unit::Nano } else { Unit::Micro };
+    let rule = if run.rows.is_some() || run.footer.any() {
+        "cyclictest-histogram"
+    } else if run.samples.is_empty() {
+        "cyclictest-status"
+    } else {
+        "cyclictest-verbose"
+    };
+    let mut measurement = Measurement::new(tool, rule, Kind::Latency, run.line);
+    let loops = command.and_then(|command| command.number('l', "loops")).filter(|loops| *loops > 0);
+    let wants_histogram = command.is_some_and(|command| {
+        !command.has('\0', "histfile")
+            && command.number('h', "histogram").or_else(|| command.number('H', "histofall")).is_some_and(|n| n > 0)
+    });
+    let interval = command.and_then(|command| command.number('i', "interval"));
+    let priority = command.and_then(|command| command.number('p', "prio").or_else(|| command.number('p', "priority")));
+
+    let first = run.status.values().next();
+    measurement.interval_us = first.and_then(|status| status.interval_us).or(interval);
+    measurement.priority = first.and_then(|status| status.priority).or(priority);
+    // With a histogram, status lines from the middle of the run say nothing about its end.
+    if run.snapshot && rule == "cyclictest-histogram" {
+        run.status.clear();
+    }
+    measurement.threads = threads(&run, unit, &mut measurement);
+    missing_parts(&run, &mut measurement, loops, wants_histogram);
+    measurement
+}
+
+fn tool(run: &Run) -> &'static str {
+    let all = |test: fn(&Status) -> bool| !run.status.is_empty() && run.status.values().all(test);
+    if all(Status::is_jitterdebugger) {
+        return "jitterdebugger";
+    }
+    if let Some(command) = &run.command {
+        return command.tool;
+    }
+    if run.deadline || all(|status| status.priority.is_none() && status.interval_us.is_some()) {
+        "cyclicdeadline"
+    } else if all(|status| status.priority.is_some() && status.interval_us.is_none()) {
+        "signaltest"
+    } else {
+        "cyclictest"
+    }
+}
+
+/// Threads of status lines, of columns, of sample lines: whatever there is of each.
+fn threads(run: &Run, unit: Unit, measurement: &mut Measurement) -> Vec<Thread> {
+    let columns = columns(run, measurement);
+    let numbers = (0u64..).take(columns).chain(run.status.keys().copied()).chain(run.samples.keys().copied());
+    let mut numbers: Vec<u64> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+        .into_iter()
+        .map(|number| {
+            let mut thread = Thread::new(number);
+            if let Some(tally) = run.samples.get(&number) {
+                from_samples(&mut thread, tally, unit, measurement);
+            }
+            if let Ok(column) = usize::try_from(number)
+                && column < columns
+            {
+                from_histogram(&mut thread, run, column, unit, measurement);
+            }
+            if let Some(status) = run.status.get(&number) {
+                from_status(&mut thread, status, unit, measurement);
+            }
+            thread
+        })
+        .collect()
+}
+
+/// Number of threads that the histogram block has; a last column over all threads (`-H`) is none.
+fn columns(run: &Run, measurement: &mut Measurement) -> usize {
+    let rows = run.rows.as_ref().filter(|rows| rows.any());
+    let in_rows = rows.map(|rows| rows.columns - usize::from(rows.columns >= 3 && rows.last_is_sum));
+    let (Some(footer), Some(rows)) = (run.footer.threads(), rows) else {
+        return run.footer.threads().or(in_rows).unwrap_or(0);
+    };
+    match rows.columns.checked_sub(footer) {
+        Some(0) => {}
+        Some(1) if rows.last_is_sum => {}
+        Some(1) => measurement.warn("the last column is not the sum of the others in every row"),
+        _ => {
+            measurement.incomplete(format!("{} columns in the rows, but {footer} threads in the footer", rows.columns))
+        }
+    }
+    footer
+}
+
+fn from_histogram(thread: &mut Thread, run: &Run, column: usize, unit: Unit, measurement: &mut Measurement) {
+    let footer = &run.footer;
+    thread.min_ns = Status::ns(Footer::value(&footer.min, column), unit);
+    thread.mean_ns = Footer::value(&footer.avg, column).and_then(|avg| avg.nanoseconds_f64(unit));
+    thread.max_ns = Status::ns(Footer::value(&footer.max, column), unit);
+    thread.overflow = Footer::value(&footer.overflows, column).and_then(Decimal::count);
+    let total = Footer::value(&footer.total, column).and_then(Decimal::count);
+    if is_without_sample(run, column, total, thread.overflow) {
+        (thread.min_ns, thread.mean_ns, thread.max_ns) = (None, None, None);
+    }
+    let rows = run.rows.as_ref().filter(|rows| column < rows.columns);
+    let binned = match rows {
+        Some(rows) => {
+            let width = unit.nanoseconds();
+            thread.bins = rows.bins[column].iter().filter_map(|(bin, n)| Some((bin.checked_mul(width)?, *n))).collect();
+            thread.bin_width_ns = Some(width);
+            let Some(binned) = rows.sums[column] else {
+                measurement.incomplete(format!("{}: the counts add up to more than 64 bits hold", thread.name()));
+                return;
+            };
+            thread.binned = binned;
+            Some(binned)
+        }
+        None => None,
+    };
+    let Some(total) = total else { return };
+    if let Some(binned) = binned
+        && total != binned
+        && binned.checked_add(thread.overflow.unwrap_or(0)) != Some(total)
+    {
+        measurement.warn(format!("{}: the total states {total} samples, the rows hold {binned}", thread.name()));
+    }
+    let with_overflow = total.checked_add(thread.overflow.unwrap_or(0));
+    // rt-tests count the rows only; some relatives count the overflow as well.
+    thread.cycles = match binned {
+        Some(binned) if total != binned && binned.checked_add(thread.overflow.unwrap_or(0)) == Some(total) => {
+            Some(total)
+        }
+        _ => with_overflow,
+    };
+}
+
+/// No sample: then the footer's minimum and maximum are start values.
+fn is_without_sample(run: &Run, column: usize, total: Option<u64>, overflow: Option<u64>) -> bool {
+    let binned = run.rows.as_ref().map(|rows| rows.sums.get(column).copied().flatten().unwrap_or(0));
+    overflow == Some(0) && matches!((binned, total), (Some(0), None | Some(0)) | (None, Some(0)))
+}
+
+fn from_status(thread: &mut Thread, status: &Status, unit: Unit, measurement: &mut Measurement) {
+    thread.cpu = status.cpu;
+    thread.cycles = Some(status.cycles);
+    if status.cycles == 0 {
+        return;
+    }
+    let max = Status::ns(status.max, unit);
+    if thread.max_ns.is_some() && max.is_some() && thread.max_ns != max {
+        measurement.warn(format!("{}: the status line and the histogram state different maxima", thread.name()));
+    }
+    thread.min_ns = thread.min_ns.or(Status::ns(status.min, unit));
+    thread.mean_ns = thread.mean_ns.or(status.avg.and_then(|avg| avg.nanoseconds_f64(unit)));
+    thread.max_ns = thread.max_ns.or(max);
+    if status.max.is_none() {
+        measurement.incomplete(format!("{}: the status line is cut before its end", thread.name()));
+    }
+    if thread.min_ns.is_some_and(|min| min < 0) {
+        measurement.warn(format!("{}: a negative latency; the clock or the timer is at fault", thread.name()));
+    }
+}
+
+fn from_samples(thread: &mut Thread, tally: &Tally, unit: Unit, measurement: &mut Measurement) {
+    let width = unit.nanoseconds();
+    thread.bins = tally.bins().into_iter().filter_map(|(bin, n)| Some((bin.checked_mul(width)?, n))).collect();
+    thread.bin_width_ns = Some(width);
+    thread.binned = tally.samples - tally.negative;
+    let scale = i64::try_from(width).unwrap_or(i64::MAX);
+    thread.min_ns = tally.min.checked_mul(scale);
+    thread.max_ns = tally.max.checked_mul(scale);
+    #[expect(clippy::cast_precision_loss, reason = "a mean of whole µs; 53 bits are enough")]
+    let mean = tally.sum as f64 / tally.samples as f64 * width as f64;
+    thread.mean_ns = Some(mean);
+    if tally.negative > 0 {
+        measurement.warn(format!("{}: {} negative samples are in no bin", thread.name(), tally.negative));
+    }
+}
+
+/// Says what the run lacks.
+fn missing_parts(run: &Run, measurement: &mut Measurement, loops: Option<u64>, wants_histogram: bool) {
+    if let Some((lines, first)) = run.damaged {
+        measurement.incomplete(format!("{lines} damaged status lines, the first at line {first}"));
+    }
+    if run.snapshot && !run.status.is_empty() {
+        measurement.incomplete("a snapshot from the middle of the run (SIGUSR1), not its end");
+    }
+    if let Some(first) = run.status.keys().next().filter(|first| **first > 0 && run.samples.is_empty()) {
+        measurement.incomplete(format!("the head is cut off: the status lines begin with thread {first}"));
+    }
+    let gaps = run.status.keys().zip(run.status.keys().skip(1)).any(|(a, b)| *b != a + 1);
+    if gaps {
+        measurement.incomplete("status lines of some threads are missing");
+    }
+    if let Some(value) = &run.footer.break_value {
+        measurement.incomplete(format!("stopped by a latency above the break value ({value}): the tail was not seen"));
+    }
+    let most = run.status.values().map(|status| status.cycles).max();
+    if let (Some(loops), Some(most)) = (loops, most)
+        && most < loops
+    {
+        measurement.incomplete(format!("ended after {most} of the {loops} cycles asked for"));
+    }
+    let rows = run.rows.as_ref().filter(|rows| rows.any());
+    if let Some((count, first)) = rows.and_then(|rows| rows.damaged) {
+        measurement.incomplete(format!("{count} damaged histogram rows are left out, the first at line {first}"));
+    }
+    let footer = &run.footer;
+    if rows.is_some() || footer.any() {
+        for (part, what) in [(&footer.min, "minima"), (&footer.max, "maxima"), (&footer.overflows, "overflows")] {
+            let values = part.iter().flatten().take_while(|value| value.is_some()).count();
+            if values < footer.threads().unwrap_or(1) {
+                measurement.incomplete(format!("the footer with the {what} is missing or damaged"));
+            }
+        }
+    }
+    let all_overflowed = rows.is_none()
+        && run.rows.is_some()
+        && measurement.threads.iter().all(|thread| thread.overflow.is_some_and(|n| n > 0));
+    if rows.is_none() && footer.any() && !all_overflowed {
+        measurement.incomplete("the histogram rows are missing");
+    }
+    if rows.is_none() && !footer.any() && wants_histogram {
+        measurement.incomplete("the command line asks for a histogram, but there is none");
+    }
+    if let Some(line) = run.elided {
+        let total = |column| Footer::value(&footer.total, column).and_then(Decimal::count);
+        let agree = (0..).zip(&measurement.threads).all(|(column, thread)| total(column) == Some(thread.binned));
+        let warning = format!("line {line}: rows were cut out of the file");
+        if agree {
+            measurement.warn(warning + "; the total shows that they were empty")
+        } else {
+            measurement.incomplete(warning)
+        }
+    }
+}

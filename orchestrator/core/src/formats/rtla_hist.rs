@@ -1,0 +1,261 @@
+//! `rtla timerlat hist` and `rtla osnoise hist`. Which columns there are stands in the heading: CPUs without samples
+//! have none, and a CPU has one to three.
+
+use super::collect::{Context, Family};
+use super::command::Command;
+use super::line::Line;
+use super::measurement::{Kind, Layer, Measurement, Thread};
+use super::number::{Decimal, Unit, count, take_count, words};
+
+/// More columns than three for each CPU of any machine.
+const MAX_COLUMNS: usize = 3 * 8192;
+
+/// Reads histogram tables.
+#[derive(Debug, Default)]
+pub(super) struct RtlaHist {
+    run: Option<Run>,
+    /// `# Time unit is …`, which stands before the table.
+    unit: Option<Unit>,
+    /// First line of the head.
+    head: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Run {
+    line: u64,
+    unit: Unit,
+    columns: Vec<Column>,
+    rows: u64,
+    all: Option<Vec<Option<Decimal>>>,
+    in_all: bool,
+    has_count: bool,
+    /// Whole lines of the summary; there are five.
+    summary_lines: u8,
+    damaged: Option<(u64, u64)>,
+    last_index: Option<u64>,
+    command: Option<Command>,
+    /// All row indices are multiples of it.
+    common_step: u64,
+}
+
+#[derive(Debug, Default)]
+struct Column {
+    cpu: u64,
+    layer: Option<Layer>,
+    bins: Vec<(u64, u64)>,
+    over: Option<u64>,
+    count: Option<u64>,
+    min: Option<Decimal>,
+    avg: Option<Decimal>,
+    max: Option<Decimal>,
+}
+
+impl Column {
+    /// `IRQ-000`, `Thr-000`, `Usr-000`, or osnoise's `CPU-000`.
+    fn named(name: &[u8]) -> Option<Self> {
+        let (kind, cpu) = name.split_at_checked(4)?;
+        let layer = match kind {
+            b"IRQ-" => Some(Layer::Irq),
+            b"Thr-" => Some(Layer::Kernel),
+            b"Usr-" => Some(Layer::User),
+            b"CPU-" => None,
+            _ => return None,
+        };
+        Some(Self { cpu: count(cpu)?, layer, ..Self::default() })
+    }
+}
+
+impl Run {
+    fn row(&mut self, line: Line<'_>, context: &mut Context) -> bool {
+        let mut words = words(line.text);
+        let Some(index) = words.next().and_then(count) else { return false };
+        let counts: Option<Vec<u64>> = words.take(MAX_COLUMNS + 1).map(count).collect();
+        let Some(counts) = counts.filter(|counts| {
+            counts.len() == self.columns.len() && self.last_index.is_none_or(|last| index > last) && line.ended
+        }) else {
+            self.damaged.get_or_insert((0, line.number)).0 += 1;
+            return true;
+        };
+        self.last_index = Some(index);
+        self.rows += 1;
+        self.common_step = gcd(self.common_step, index);
+        if context.room_for_bins(counts.iter().filter(|n| **n > 0).count()) {
+            for (column, n) in self.columns.iter_mut().zip(counts).filter(|(_, n)| *n > 0) {
+                column.bins.push((index, n));
+            }
+        }
+        true
+    }
+
+    /// `over:`, `count:`, `min:`, `avg:`, `max:`; after `ALL:` over all CPUs.
+    fn footer(&mut self, name: &[u8], values: &[u8], ended: bool) {
+        // An empty column has no minimum: older versions print the largest 64-bit number, newer ones a dash.
+        let values: Vec<Option<Decimal>> = words(values)
+            .take(MAX_COLUMNS)
+            .map(|word| Decimal::parse(word).filter(|value| value.nanoseconds(Unit::Nano).is_some()))
+            .collect();
+        if self.in_all {
+            if name == b"count" {
+                self.all = Some(values);
+            }
+            return;
+        }
+        self.has_count |= name == b"count";
+        if !ended || values.len() != self.columns.len() {
+            return;
+        }
+        self.summary_lines = self.summary_lines.saturating_add(1);
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            match name {
+                b"over" => column.over = value.and_then(Decimal::count),
+                b"count" => column.count = value.and_then(Decimal::count),
+                b"min" => column.min = value,
+                b"avg" => column.avg = value,
+                _ => column.max = value,
+            }
+        }
+    }
+
+    /// Bucket width in printed units: `-b`, else what rows, minima and maxima allow.
+    fn step(&self) -> Option<u64> {
+        if let Some(step) = self.command.as_ref().and_then(|c| c.number('b', "bucket-size")) {
+            return Some(step.max(1));
+        }
+        // With a width of one, three rows with samples and none between them would be a rare chance.
+        if self.rows >= 3 && self.common_step > 1 {
+            return Some(self.common_step);
+        }
+        let by_one = self.columns.iter().filter(|column| column.over == Some(0)).all(|column| {
+            let ends = column.bins.first().zip(column.bins.last());
+            let printed = column.min.and_then(Decimal::count).zip(column.max.and_then(Decimal::count));
+            ends.zip(printed).is_none_or(|((first, last), (min, max))| first.0 == min && last.0 == max)
+        });
+        if by_one { Some(1) } else { Some(self.common_step).filter(|step| *step > 0) }
+    }
+
+    fn measurement(self) -> Measurement {
+        let noise = self.columns.iter().all(|column| column.layer.is_none());
+        let (tool, kind) = if noise { ("rtla-osnoise", Kind::Noise) } else { ("rtla-timerlat", Kind::Latency) };
+        let mut measurement = Measurement::new(tool, "rtla-hist", kind, self.line);
+        measurement.interval_us = self.command.as_ref().and_then(|command| command.number('p', "period"));
+        let step = self.step();
+        let unit = self.unit.nanoseconds();
+        for column in &self.columns {
+            let mut thread = Thread::new(column.cpu);
+            thread.cpu = Some(column.cpu);
+            thread.layer = column.layer;
+            thread.cycles = column.count;
+            thread.overflow = column.over;
+            if column.count != Some(0) {
+                thread.min_ns = column.min.and_then(|min| min.nanoseconds(self.unit));
+                thread.mean_ns = column.avg.and_then(|avg| avg.nanoseconds_f64(self.unit));
+                thread.max_ns = column.max.and_then(|max| max.nanoseconds(self.unit));
+            }
+            let bins = column.bins.iter().filter_map(|(bin, n)| Some((bin.checked_mul(unit)?, *n))).collect();
+            measurement.set_bins(&mut thread, 0, bins);
+            thread.bin_width_ns = step.and_then(|step| step.checked_mul(unit));
+            measurement.threads.push(thread);
+        }
+        self.warnings(&mut measurement);
+        measurement
+    }
+
+    fn warnings(&self, measurement: &mut Measurement) {
+        if let Some((rows, first)) = self.damaged {
+            measurement.incomplete(format!("{rows} damaged rows are left out, the first at line {first}"));
+        }
+        if self.summary_lines < 5 {
+            measurement.incomplete("the summary (over, count, min, avg, max) is missing or cut");
+        }
+        let layers = [Some(Layer::Irq), Some(Layer::Kernel), Some(Layer::User)];
+        let stated = layers.into_iter().filter(|layer| self.columns.iter().any(|column| column.layer == *layer));
+        for (layer, all) in stated.zip(self.all.iter().flatten()) {
+            let counts = self.columns.iter().filter(|column| column.layer == layer).filter_map(|column| column.count);
+            let sum: u128 = counts.map(u128::from).sum();
+            if let Some(all) = all.and_then(Decimal::count)
+                && u128::from(all) != sum
+            {
+                measurement.warn(format!("the ALL row states {all} samples, the columns {sum}"));
+            }
+        }
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+impl RtlaHist {
+    fn close(&mut self, context: &mut Context) {
+        if let Some(run) = self.run.take() {
+            let has_rows = run.rows > 0 || run.has_count;
+            let line = run.line;
+            if has_rows {
+                let measurement = run.measurement();
+                context.found(measurement);
+            } else {
+                context.no_data(line, "an rtla histogram without a row");
+            }
+        } else if let Some(line) = self.head.take() {
+            context.no_data(line, "an rtla histogram without a column: no CPU had a sample");
+        }
+    }
+
+    fn heading(&mut self, line: Line<'_>, names: &[u8], context: &mut Context) -> bool {
+        let columns: Option<Vec<Column>> = words(names).take(MAX_COLUMNS).map(Column::named).collect();
+        let Some(columns) = columns.filter(|columns| !columns.is_empty()) else { return false };
+        let head = self.head.take();
+        self.close(context);
+        self.run = Some(Run {
+            line: head.unwrap_or(line.number),
+            unit: self.unit.take().unwrap_or_default(),
+            columns,
+            rows: 0,
+            all: None,
+            in_all: false,
+            has_count: false,
+            summary_lines: 0,
+            damaged: None,
+            last_index: None,
+            command: context.command(&["rtla", "timerlat"]),
+            common_step: 0,
+        });
+        true
+    }
+}
+
+impl Family for RtlaHist {
+    fn line(&mut self, line: Line<'_>, context: &mut Context) -> bool {
+        let text = line.text;
+        if let Some(comment) = text.strip_prefix(b"# ") {
+            if comment.starts_with(b"RTLA ") && memchr::memmem::find(comment, b" histogram").is_some() {
+                self.close(context);
+                self.head = Some(line.number);
+            } else if let Some(unit) = comment.strip_prefix(b"Time unit is ") {
+                self.unit = words(unit).next().and_then(Unit::named);
+            } else {
+                return comment.starts_with(b"Duration:") && self.head.is_some();
+            }
+            return true;
+        }
+        if let Some(names) = text.strip_prefix(b"Index") {
+            return self.heading(line, names, context);
+        }
+        let Some(run) = &mut self.run else { return false };
+        if text.first().is_some_and(u8::is_ascii_digit) && !run.has_count {
+            return take_count(text).is_some() && run.row(line, context);
+        }
+        let Some(colon) = memchr::memchr(b':', text) else { return false };
+        let (name, values) = (&text[..colon], &text[colon + 1..]);
+        match name {
+            b"over" | b"count" | b"min" | b"avg" | b"max" => run.footer(name, values, line.ended),
+            b"ALL" => run.in_all = true,
+            _ => return false,
+        }
+        true
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        self.close(context);
+    }
+}
