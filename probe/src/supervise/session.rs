@@ -140,9 +140,10 @@ impl<'a> Session<'a> {
         }
         let region = Region::new(&self.spec).doing(|| "cannot share memory for the counters")?;
         self.measurer = Some(Measurer::fork(&self.spec, region)?);
-        self.bench = Some((region, Deltas::new(region)));
         undo.store(self.dir)?;
         self.guard = Some(Guard::start(self.dir).doing(|| "cannot fork the guard")?);
+        // After the forks: the children need no copy of these.
+        self.bench = Some((region, Deltas::new(region)));
         for entry in &undo.entries {
             match entry.apply() {
                 Ok(now) => {
