@@ -19,6 +19,8 @@ use std::sync::atomic::{
 
 /// Words of a cache line pair: neighbours on some CPUs are fetched together.
 const LINE: usize = 32;
+/// Words of the smallest page there is, 4 KiB.
+const PAGE_WORDS: usize = 1024;
 const BLOCK_WORDS: usize = 10;
 const SAMPLE_WORDS: usize = 8;
 const MIN_RING: usize = 64;
@@ -129,6 +131,14 @@ impl Region {
         let words = layout.thread().checked_mul(threads).and_then(|words| words.checked_add(2 * LINE));
         let words = words.ok_or_else(|| std::io::Error::from_raw_os_error(libc::ENOMEM))?;
         Ok(Self { words: crate::rt::memory::share(words)?, layout, threads })
+    }
+
+    /// Writes every page from this process, and changes nothing. Locking maps shared pages only for reading where the
+    /// processor does not note writes itself (most ARM cores): the first write to each would fault between samples.
+    pub(crate) fn touch(&self) {
+        for word in self.words.iter().step_by(PAGE_WORDS) {
+            word.fetch_or(std::hint::black_box(0), Relaxed);
+        }
     }
 
     /// The part of thread `index`.
