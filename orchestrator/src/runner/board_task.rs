@@ -68,7 +68,7 @@ impl BoardTask {
     }
 
     async fn on_board(&self, board: &Board, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        let deployed = self.set_up(board).await?;
+        let mut deployed = self.set_up(board).await?;
         let mut result = Ok(());
         for (run, state) in &self.runs {
             let waits = matches!(state, State::Planned) && *self.context.wish.borrow() != Wish::Finish;
@@ -76,7 +76,8 @@ impl BoardTask {
                 continue;
             }
             match RunTask::new(&self.context, board, &deployed, run, *state)?.drive().await {
-                Ok(end) => {
+                Ok((end, place)) => {
+                    deployed = place;
                     let gone = matches!(end.outcome, Outcome::Lost | Outcome::Detached);
                     ends.push(end);
                     if gone {

@@ -20,7 +20,8 @@ pub async fn execute(
 ) -> Result<(Summary, Progress), StoreError> {
     let entries = writer.directory().journal()?;
     let plan = writer.plan().clone();
-    writer.record(None, None, Step::Execution, Mark::Intent, None)?;
+    let process = format!("process {}", std::process::id());
+    writer.record(None, None, Step::Execution, Mark::Intent, Some(&process))?;
     progress.show(&Event::Started {
         execution: plan.execution.clone(),
         directory: writer.directory().path().display().to_string(),
