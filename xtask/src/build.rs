@@ -1,6 +1,6 @@
 //! Building the product's own programs.
 
-use crate::{cross, paths, shell};
+use crate::{paths, shell};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,11 +17,6 @@ pub(crate) fn latlab() -> Result<PathBuf> {
     println!("build: latlab");
     shell::run(cargo().args(["build", "--locked", "--package", "latlab"]))?;
     Ok(target_directory().join("debug/latlab"))
-}
-
-/// The probe for this machine. Returns the binary.
-pub(crate) fn native_probe() -> Result<PathBuf> {
-    cross::build(cross::Kind::X86_64)
 }
 
 /// Where cargo builds.

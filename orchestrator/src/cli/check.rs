@@ -118,6 +118,7 @@ fn content(library: &Library, kind: Kind, file: &Found, checked: &mut Checked) -
                 diagnostic.severity = Severity::Warning;
                 diagnostic
             }));
+            found.sort();
             checked.name = Some(loaded.campaign.name);
             checked.cells = Some(loaded.campaign.cells.len());
             found

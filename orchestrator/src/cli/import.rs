@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::store::{Hashing, Store, StoreError};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use latlab_core::formats::{self, Format, ImportError, Kind, Measurement};
+use latlab_core::formats::{self, Format, ImportError, Kind, Measurement, Options};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufReader, Write};
@@ -77,7 +77,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
             return Exit::Store;
         }
     };
-    let files = read_all(&args.files, args.only, store.as_ref(), common.format == Output::Json);
+    let files = read_all(&args.files, args.only, store.as_ref());
     let mut exit = Exit::Success;
     for file in &files {
         if let Some(error) = &file.store_error {
@@ -96,16 +96,12 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
 }
 
 /// Reads the files, on as many processors as there are; the order stays.
-fn read_all(files: &[PathBuf], only: Option<Format>, store: Option<&Store>, drop_bins: bool) -> Vec<ReadFile> {
+fn read_all(files: &[PathBuf], only: Option<Format>, store: Option<&Store>) -> Vec<ReadFile> {
     let next = AtomicUsize::new(0);
     let read = Mutex::new(Vec::with_capacity(files.len()));
     let work = || {
         while let Some((index, file)) = next_of(files, &next) {
-            let mut done = read_one(file, only, store);
-            if drop_bins {
-                // The report does not carry them: ten thousand files would fill the memory.
-                done.measurements.iter_mut().flat_map(|m| &mut m.threads).for_each(|thread| thread.bins = Vec::new());
-            }
+            let done = read_one(file, only, store);
             read.lock().expect("no reader panics").push((index, done));
         }
     };
@@ -145,6 +141,7 @@ fn read_one(path: &Path, only: Option<Format>, store: Option<&Store>) -> ReadFil
                 }
             }
             file.measurements = measurements;
+            file.measurements.iter_mut().flat_map(|m| &mut m.threads).for_each(|thread| thread.bins = Vec::new());
         }
         Err(error) => {
             file.status = Status::Refused;
@@ -164,7 +161,7 @@ fn read_one(path: &Path, only: Option<Format>, store: Option<&Store>) -> ReadFil
 fn read_measurements(
     path: &Path,
     only: Option<Format>,
-    hash: bool,
+    store: bool,
 ) -> Result<(Vec<Measurement>, Option<String>), ImportError> {
     /// Long enough for the speed of the disk, short enough for the cache.
     const BUFFER: u64 = 256 << 10;
@@ -175,11 +172,13 @@ fn read_measurements(
     }
     let buffer = usize::try_from(meta.len().clamp(4096, BUFFER)).unwrap_or(4096);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if !hash {
-        return Ok((formats::import(BufReader::with_capacity(buffer, file), &name, only)?, None));
+    // Only what is stored needs the bins: ten thousand files would fill the memory.
+    let options = Options { name: &name, only, without_bins: !store };
+    if !store {
+        return Ok((formats::import(BufReader::with_capacity(buffer, file), options)?, None));
     }
     let mut reader = Hashing::new(file);
-    let measurements = formats::import(BufReader::with_capacity(buffer, &mut reader), &name, only)?;
+    let measurements = formats::import(BufReader::with_capacity(buffer, &mut reader), options)?;
     Ok((measurements, Some(reader.finish()?)))
 }
 

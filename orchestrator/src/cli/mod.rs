@@ -1,7 +1,9 @@
 //! The command line: one file per verb.
 
 mod check;
+mod compare;
 mod diagnostics;
+mod diff;
 mod export;
 mod import;
 mod list;
@@ -60,6 +62,8 @@ enum Verb {
     Collect(run::CollectArgs),
     List(list::Args),
     Show(show::Args),
+    Compare(compare::Args),
+    Diff(diff::Args),
     Export(export::Args),
 }
 
@@ -87,6 +91,8 @@ fn run(cli: &Cli) -> Exit {
         Verb::Collect(args) => run::collect(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
+        Verb::Compare(args) => compare::run(&cli.common, args),
+        Verb::Diff(args) => diff::run(&cli.common, args),
         Verb::Export(args) => export::run(&cli.common, args),
     }
 }

@@ -7,7 +7,9 @@
 )]
 
 mod boards;
+mod compared;
 mod files;
+mod import;
 mod links;
 mod runs;
 mod stored;

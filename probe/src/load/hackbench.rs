@@ -54,6 +54,7 @@ pub(super) fn run(mut args: Args) -> Result<()> {
     let (pipes, threads) = (args.flag("-p") | args.flag("--pipe"), args.flag("-T") | args.flag("--threads"));
     args.finish()?;
     let shape = Shape { groups, loops, bytes, pipes, threads };
+    process::set_name(c"hackbench");
     // Threads keep every descriptor of every group open.
     memory::raise_open_files().doing(|| "cannot raise the limit of open files")?;
     let (tasks, mode) = (groups * 2 * PAIRS, if threads { "threaded" } else { "process" });

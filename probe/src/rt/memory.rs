@@ -30,6 +30,15 @@ pub(crate) fn lock_all() -> io::Result<()> {
     checked_int(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }).map(drop)
 }
 
+/// Keeps the allocator from giving each thread 64 MB of address space, which counts as locked.
+pub(crate) fn use_one_arena() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: no pointers; called before other threads allocate.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1)
+    };
+}
+
 /// Stack that a sampling thread uses at most, with a wide margin.
 const STACK_DEPTH: usize = 16 << 10;
 

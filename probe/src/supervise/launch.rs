@@ -9,7 +9,10 @@ use crate::{
 use std::{
     fs::File,
     io::Read,
-    os::{fd::AsFd, unix::process::ExitStatusExt},
+    os::{
+        fd::AsFd,
+        unix::process::{CommandExt, ExitStatusExt},
+    },
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -37,7 +40,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let log = open().doing(|| format!("cannot open {}", log_path.display()))?;
     let log_start = log.metadata().map_or(0, |about| about.len());
     let mut command = Command::new("/proc/self/exe");
-    command.arg("supervise").arg(dir.path()).current_dir("/").env(sweep::MARK, dir.path());
+    command.arg0("latprobe").arg("supervise").arg(dir.path()).current_dir("/").env(sweep::MARK, dir.path());
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn();
     let mut child = child.doing(|| "cannot start the supervisor")?;
     match hear(&mut child).doing(|| "cannot hear the supervisor")?.as_deref() {
@@ -81,6 +84,8 @@ fn hear(child: &mut Child) -> std::io::Result<Option<String>> {
 pub(crate) fn supervise(mut args: Args) -> Result<()> {
     let dir = RunDir::open(&args.path("DIR")?)?;
     args.finish()?;
+    // Started through /proc/self/exe, it would be called `exe`.
+    process::set_name(c"latprobe");
     fd::ignore_hangup();
     process::new_session().doing(|| "cannot leave the session")?;
     match session::run(&dir, say_up) {

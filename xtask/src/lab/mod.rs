@@ -107,6 +107,76 @@ pub(crate) fn main(action: &Action) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Names of all boards.
+pub(crate) fn names() -> Result<Vec<String>> {
+    board::names()
+}
+
+/// A board that its user takes down again.
+pub(crate) struct Board(State);
+
+impl Board {
+    /// The board of this name below a folder of the caller's, so that it is not the one that `lab up` made.
+    pub(crate) fn of(home: &std::path::Path, name: &str) -> Result<Self> {
+        Ok(Self(State::of(home, name)?))
+    }
+
+    /// What it executes.
+    pub(crate) fn kind(&self) -> crate::cross::Kind {
+        self.0.board.machine.kind()
+    }
+
+    /// Makes it anew and waits for its SSH server. It goes down with the guard.
+    pub(crate) fn up(self, kernel: Option<Variant>, append: Option<&str>) -> Result<Powered> {
+        down(&self.0)?;
+        let powered = Powered(self.0);
+        up(&powered.0, kernel, append)?;
+        Ok(powered)
+    }
+}
+
+/// A board under power; dropping it takes it down.
+pub(crate) struct Powered(State);
+
+impl Powered {
+    pub(crate) fn port(&self) -> Result<u16> {
+        self.0.port()
+    }
+
+    pub(crate) fn target_file(&self) -> Result<PathBuf> {
+        self.0.target_file()
+    }
+
+    /// Network cable in (`true`) or out.
+    pub(crate) fn link(&self, up: bool) -> Result<()> {
+        link(&self.0, up)
+    }
+
+    /// Presses the reset button.
+    pub(crate) fn reset(&self) -> Result<()> {
+        reset(&self.0)
+    }
+
+    /// The last lines on the serial console.
+    pub(crate) fn console_tail(&self) -> String {
+        let log = std::fs::read(self.0.path("console.log")).unwrap_or_default();
+        String::from_utf8_lossy(&log[log.len().saturating_sub(2000)..]).into_owned()
+    }
+
+    /// Takes it down, with the error if that does not work.
+    pub(crate) fn down(self) -> Result<()> {
+        down(&self.0)
+    }
+}
+
+impl Drop for Powered {
+    fn drop(&mut self) {
+        if let Err(error) = down(&self.0) {
+            eprintln!("lab: {}: {error:#}", self.0.board.name);
+        }
+    }
+}
+
 /// Makes, switches on and waits. Returns the target file.
 pub(crate) fn up(state: &State, kernel: Option<Variant>, append: Option<&str>) -> Result<PathBuf> {
     tools::ensure(&tools::LOOPBACK)?;

@@ -16,6 +16,8 @@ use latprobe::spec::{CpuDmaLatency, Length, Policy, Sleep, Weakness};
 /// Most sampling threads of a cell.
 pub(super) const MOST_THREADS: u32 = 1024;
 const INTERVALS: std::ops::RangeInclusive<u64> = 10 * US..=HOUR;
+/// A year at the shortest interval; the interval itself may stand in another layer.
+const MOST_CYCLES: u64 = YEAR / (10 * US);
 pub(super) const LATENCIES: std::ops::RangeInclusive<u64> = 1..=HOUR;
 
 /// Top keys that belong to the campaign and not to a cell.
@@ -85,7 +87,7 @@ pub(super) fn read(table: &Table, at: Span, extent: Extent, also: &[&'static str
     root.know(also);
     let boot = boot(&mut root);
     let measure = measure(&mut root, extent);
-    let length = length(&mut root, extent, measure.interval_ns);
+    let length = length(&mut root, extent);
     let loads = loads::read(&mut root, extent);
     let require = conditions(&mut root, "require");
     let apply = conditions(&mut root, "apply");
@@ -103,11 +105,10 @@ pub(super) fn read(table: &Table, at: Span, extent: Extent, also: &[&'static str
 }
 
 /// The length; a placeholder where it is missing or wrong.
-fn length(root: &mut Reader<'_>, extent: Extent, interval_ns: u64) -> Length {
+fn length(root: &mut Reader<'_>, extent: Extent) -> Length {
     let cycles = root.entry("cycles");
     let duration_ns = root.field("duration", duration(1..=YEAR, "s"));
-    let most = YEAR / interval_ns.max(1);
-    let cycle_count = root.field("cycles", integer(1..=most.max(1)));
+    let cycle_count = root.field("cycles", integer(1..=MOST_CYCLES));
     if let (Some(cycles), true) = (cycles, root.has("duration")) {
         root.sink().push(
             Diagnostic::error(cycles.key_span.clone(), "`cycles` and `duration` exclude each other")

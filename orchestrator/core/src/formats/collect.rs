@@ -3,19 +3,24 @@
 use super::command::Command;
 use super::line::{Line, Next, Taker};
 use super::measurement::Measurement;
-use super::{Format, Reason, Refusal, json};
+use super::{Format, Options, Reason, Refusal, json};
 
 /// A text format that is read line by line.
 pub(super) trait Family {
     /// Takes the line if it belongs to this format.
     fn line(&mut self, line: Line<'_>, context: &mut Context) -> bool;
+    /// Takes whole lines that say nothing new from the start of `bytes`; gives how many bytes and lines.
+    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let _ = bytes;
+        (0, 0)
+    }
     /// The stream has ended, or another format's run begins.
     fn finish(&mut self, context: &mut Context);
 }
 
 /// Bins and threads that one file may hold; more is refused, so that no file can fill the memory.
-const MAX_BINS: usize = 8 << 20;
-const MAX_THREADS: usize = 1 << 18;
+const MAX_BINS: usize = 32 << 20;
+const MAX_THREADS: usize = 1 << 19;
 
 /// What the formats share.
 #[derive(Debug, Default)]
@@ -30,6 +35,8 @@ pub(super) struct Context {
     too_large: bool,
     /// The file's name.
     name: String,
+    /// Bins are not asked for: only what the checks need is kept.
+    pub(super) without_bins: bool,
     /// `--as`: values are nanoseconds although nothing in the file says so.
     pub(super) nanoseconds: bool,
 }
@@ -39,6 +46,12 @@ impl Context {
     pub(super) fn found(&mut self, mut measurement: Measurement) {
         if measurement.has_data() {
             measurement.check();
+            if self.without_bins {
+                for thread in &mut measurement.threads {
+                    self.bins = self.bins.saturating_sub(thread.bins.len());
+                    thread.bins = Vec::new();
+                }
+            }
             self.found_bound(measurement);
         } else {
             let tool = measurement.tool;
@@ -95,7 +108,8 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(only: Option<Format>, name: &str) -> Self {
+    pub(super) fn new(options: Options<'_>) -> Self {
+        let only = options.only;
         // Each reader once: two formats have the same one as another.
         let own = |format: &Format| !matches!(format, Format::CyclictestNs | Format::Jitterdebugger);
         let families = Format::ALL
@@ -107,7 +121,12 @@ impl Collector {
         Self {
             families,
             active: 0,
-            context: Context { nanoseconds, name: name.to_owned(), ..Context::default() },
+            context: Context {
+                nanoseconds,
+                name: options.name.to_owned(),
+                without_bins: options.without_bins,
+                ..Context::default()
+            },
             document: None,
             accepts_json: only,
             only,
@@ -219,6 +238,10 @@ impl Taker for Collector {
             }
         }
         if self.context.too_large { Next::Stop } else { Next::Line }
+    }
+
+    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
+        self.families.get_mut(self.active).map_or((0, 0), |family| family.skip(bytes))
     }
 
     fn document(&mut self, bytes: &[u8], line: u64) -> (usize, bool) {

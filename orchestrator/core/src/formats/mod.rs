@@ -119,6 +119,16 @@ impl Format {
         }
     }
 
+    /// Does `--as` with this format mean a document of `format`? Tools with text and JSON go by one name.
+    fn names(self, format: Self) -> bool {
+        let also = match format {
+            Self::RtTestsJson => &[Self::Cyclictest, Self::CyclictestNs, Self::RtTestsPairs, Self::Oslat][..],
+            Self::LinaroRtla => &[Self::RtlaHist],
+            _ => &[],
+        };
+        self == format || also.contains(&self)
+    }
+
     /// A reader of the format, if it is one of lines that no other reader takes.
     fn family(self) -> Option<Box<dyn Family>> {
         Some(match self {
@@ -208,9 +218,20 @@ pub enum ImportError {
     Refused(#[from] Refusal),
 }
 
-/// Reads a file of any known format. `name` is a hint only where two tools print the same lines; `only` overrides the
-/// recognition.
-pub fn import(mut reader: impl BufRead, name: &str, only: Option<Format>) -> Result<Vec<Measurement>, ImportError> {
+/// How a file is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// The file's name: a hint only where two tools print the same lines.
+    pub name: &'a str,
+    /// The format, instead of recognising it.
+    pub only: Option<Format>,
+    /// Leave [`Thread::bins`] empty: a report without them needs little memory, however large the file.
+    pub without_bins: bool,
+}
+
+/// Reads a file of any known format.
+pub fn import(mut reader: impl BufRead, options: Options<'_>) -> Result<Vec<Measurement>, ImportError> {
+    let only = options.only;
     let head = reader.fill_buf()?;
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return Err(Refusal { reason: Reason::Utf16, line: None }.into());
@@ -219,12 +240,13 @@ pub fn import(mut reader: impl BufRead, name: &str, only: Option<Format>) -> Res
     let xml = is_xml(&head[bom..]);
     reader.consume(bom);
     if (xml && only.is_none()) || only == Some(Format::RtevalXml) {
-        return rteval_xml::read(reader).map_err(|failure| match failure {
+        let read = rteval_xml::read(reader, options.without_bins);
+        return read.map_err(|failure| match failure {
             rteval_xml::Failure::Io(error) => ImportError::Io(error),
             rteval_xml::Failure::Refused(reason) => Refusal { reason, line: None }.into(),
         });
     }
-    let mut collector = Collector::new(only, name);
+    let mut collector = Collector::new(options);
     line::feed(reader, &mut collector)?;
     Ok(collector.finish()?)
 }

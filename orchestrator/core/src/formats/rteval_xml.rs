@@ -39,7 +39,7 @@ struct Summary {
 }
 
 /// Reads a summary.
-pub(super) fn read(reader: impl BufRead) -> Result<Vec<Measurement>, Failure> {
+pub(super) fn read(reader: impl BufRead, without_bins: bool) -> Result<Vec<Measurement>, Failure> {
     let mut xml = Reader::from_reader(reader.take(MAX_BYTES));
     let mut summary = Summary::default();
     let mut buffer = Vec::new();
@@ -70,7 +70,11 @@ pub(super) fn read(reader: impl BufRead) -> Result<Vec<Measurement>, Failure> {
     if xml.buffer_position() >= MAX_BYTES {
         return Err(Failure::Refused(Reason::TooLarge));
     }
-    summary.finish().map_err(Failure::Refused)
+    let mut found = summary.finish().map_err(Failure::Refused)?;
+    if without_bins {
+        found.iter_mut().flat_map(|run| &mut run.threads).for_each(|thread| thread.bins = Vec::new());
+    }
+    Ok(found)
 }
 
 impl Summary {

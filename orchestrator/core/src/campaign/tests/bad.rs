@@ -155,11 +155,11 @@ fn mistakes_of_the_whole_file() {
         ),
         (
             "name = \"a\"\ncycles = 0",
-            "2:10 0 | `cycles` is out of range | allowed: a whole number from 1 to 31536000000",
+            "2:10 0 | `cycles` is out of range | allowed: a whole number from 1 to 3153600000000",
         ),
         (
             "name = \"a\"\ncycles = 43200000000",
-            "2:10 43200000000 | `cycles` is out of range | allowed: a whole number from 1 to 31536000000",
+            "2:10 43200000000 | `cycles` takes more than a year | at an interval of 1ms",
         ),
     ] {
         assert_eq!(bad(text), [expected], "{text:?}");

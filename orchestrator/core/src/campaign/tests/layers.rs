@@ -107,6 +107,12 @@ fn a_later_layer_replaces_an_alternative() {
 }
 
 #[test]
+fn a_layer_is_not_judged_by_the_defaults_of_another() {
+    let loaded = good("name = \"t\"\ninterval = \"10us\"\n[[cell]]\nname = \"a\"\ncycles = 60000000000\n");
+    assert_eq!(loaded.campaign.cells[0].settings.length, Length::Cycles(60_000_000_000));
+}
+
+#[test]
 fn set_tries_text_before_toml() {
     let loaded = good_with(
         &file(""),

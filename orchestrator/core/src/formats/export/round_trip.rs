@@ -1,7 +1,8 @@
 //! What is exported, this crate's own importer reads back with the same counts.
 
 use super::*;
-use crate::formats::{Measurement, import};
+use crate::formats::{Measurement, Options, import};
+use crate::judgement::{Validity, Verdict};
 use crate::result::{Identity, RunResult};
 use crate::testing::{Stored, good};
 use proptest::prelude::*;
@@ -19,7 +20,7 @@ fn result(stored: &Stored) -> RunResult {
 }
 
 fn read(export: &Export) -> Measurement {
-    let mut measurements = import(export.text.as_bytes(), "", None).unwrap();
+    let mut measurements = import(export.text.as_bytes(), Options::default()).unwrap();
     assert_eq!(measurements.len(), 1, "{}", export.text);
     measurements.remove(0)
 }

@@ -94,7 +94,7 @@ impl Document {
         let (whole, line) = (self.reader.whole(), self.reader.line);
         let content = self.content;
         let format = content.format().ok_or(if whole { Reason::UnknownJson } else { Reason::BrokenJson(line) })?;
-        if only.is_some_and(|only| only != format && !(only == Format::CyclictestNs && format == Format::RtTestsJson)) {
+        if only.is_some_and(|only| !only.names(format)) {
             return Err(only.map_or(Reason::UnknownJson, Reason::NotThat));
         }
         let damaged = content.damaged;
@@ -322,13 +322,15 @@ impl Content {
     }
 
     fn bin(&mut self, group: &Frame, number: &Frame, bin: &[u8], samples: &[u8]) -> bool {
-        self.new_bins += 1;
         let bin = Decimal::parse(bin).and_then(Decimal::thousandths);
         let (bin, samples) = (bin, Decimal::parse(samples).and_then(Decimal::count));
         let Some(numbers) = self.numbers(group, number) else { return true };
         match (bin, samples) {
             (Some(_), Some(0)) => {}
-            (Some(bin), Some(samples)) => numbers.bins.push((bin, samples)),
+            (Some(bin), Some(samples)) => {
+                numbers.bins.push((bin, samples));
+                self.new_bins += 1;
+            }
             _ => return false,
         }
         true
