@@ -11,10 +11,11 @@ mod probe_binary;
 pub use deploy::Deployed;
 pub use error::{BoardError, Fault};
 pub use probe::{Chunk, RunOnBoard};
-pub use probe_binary::{ProbeBinary, triple};
+pub use probe_binary::{ProbeBinary, Probes, triple};
 
 use crate::transport::{Output, Request, Transport};
 use latlab_core::target::Target;
+use std::sync::Arc;
 
 /// How much longer than `connect_timeout` a board that measures may take.
 const PATIENCE_FACTOR: u32 = 6;
@@ -24,12 +25,13 @@ const PATIENCE_FACTOR: u32 = 6;
 pub struct Board {
     target: Target,
     transport: Transport,
+    probes: Arc<Probes>,
 }
 
 impl Board {
     /// The board that a target describes; not connected yet.
-    pub fn new(target: &Target) -> Result<Self, BoardError> {
-        Ok(Self { target: target.clone(), transport: Transport::new(target)? })
+    pub fn new(target: &Target, probes: Arc<Probes>) -> Result<Self, BoardError> {
+        Ok(Self { target: target.clone(), transport: Transport::new(target)?, probes })
     }
 
     /// Its description.

@@ -61,7 +61,7 @@ impl BoardTask {
         if self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
             return Ok(());
         }
-        let board = Board::new(&self.target).map_err(Stopped::Board)?;
+        let board = Board::new(&self.target, Arc::clone(&self.context.probes)).map_err(Stopped::Board)?;
         let result = self.on_board(&board, ends).await;
         board.close().await;
         result

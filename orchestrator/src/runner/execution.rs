@@ -29,7 +29,8 @@ pub async fn execute(
         targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
         resumed: !entries.is_empty(),
     });
-    let context = Arc::new(Context { writer, progress, wish: wish.clone(), origin: Instant::now() });
+    let context =
+        Arc::new(Context { writer, progress, wish: wish.clone(), probes: Arc::default(), origin: Instant::now() });
     let mut tasks = JoinSet::new();
     for target in &plan.targets {
         let task = BoardTask::new(Arc::clone(&context), target.clone(), &entries);
