@@ -90,6 +90,16 @@ fn lines(words: usize) -> usize {
 }
 
 impl Layout {
+    fn of(spec: &Spec) -> Self {
+        let blocks = spec.checkpoint_ns.div_ceil(spec.measure.block_ns).saturating_mul(4);
+        Self {
+            bins: spec.measure.bins as usize,
+            worst: spec.measure.worst as usize,
+            ring: usize::try_from(blocks).unwrap_or(MAX_RING).clamp(MIN_RING, MAX_RING),
+            warm_up: spec.warmup_ns > 0,
+        }
+    }
+
     fn phase(&self) -> usize {
         lines(RING + self.ring * BLOCK_WORDS + self.worst * SAMPLE_WORDS + self.bins + TAIL_BINS)
     }
@@ -108,15 +118,15 @@ pub(crate) struct Region {
 }
 
 impl Region {
+    /// Memory that the region of `spec` takes, in bytes.
+    pub(crate) fn bytes(spec: &Spec) -> u64 {
+        let words = (Layout::of(spec).thread() as u64).saturating_mul(spec.measure.threads.len() as u64);
+        words.saturating_mul(size_of::<AtomicU32>() as u64)
+    }
+
     /// A zeroed region that fits `spec`, shared with processes forked later.
     pub(crate) fn new(spec: &Spec) -> std::io::Result<Self> {
-        let blocks = spec.checkpoint_ns.div_ceil(spec.measure.block_ns).saturating_mul(4);
-        let layout = Layout {
-            bins: spec.measure.bins as usize,
-            worst: spec.measure.worst as usize,
-            ring: usize::try_from(blocks).unwrap_or(MAX_RING).clamp(MIN_RING, MAX_RING),
-            warm_up: spec.warmup_ns > 0,
-        };
+        let layout = Layout::of(spec);
         let threads = spec.measure.threads.len();
         let words = layout.thread().checked_mul(threads).and_then(|words| words.checked_add(2 * LINE));
         let words = words.ok_or_else(|| std::io::Error::from_raw_os_error(libc::ENOMEM))?;

@@ -1,4 +1,6 @@
 //! The core as its users see it.
 
+#[cfg(test)]
 mod formats;
+#[cfg(test)]
 mod statistics;
