@@ -1,6 +1,6 @@
 //! Comparisons and differences for people.
 
-use super::text::{plain_table, table_text, validity_name, wrapped};
+use super::text::{plain_table, table_text, wrapped};
 use comfy_table::CellAlignment;
 use latlab_core::compare::{Compared, Comparison, Differences, Differing, Extent, Outcome, Untold};
 use latlab_core::latency::{Interval, Stated};
@@ -55,7 +55,7 @@ fn extents(a: &Extent, b: &Extent, width: usize) -> String {
             text += &format!(", {} cycles", count(cycles));
         }
         if let Some(validity) = side.worst_validity {
-            text += &format!(", {}", validity_name(validity));
+            text += &format!(", {validity}");
         }
         out.push_str(&wrapped(&text, 0, width));
     }
