@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod campaign;
+pub mod compare;
 pub mod diagnostic;
 pub mod document;
 pub mod facts;

@@ -1,7 +1,9 @@
 //! The command line: one file per verb.
 
 mod check;
+mod compare;
 mod diagnostics;
+mod diff;
 mod export;
 mod import;
 mod list;
@@ -57,6 +59,8 @@ enum Verb {
     Resume(run::ResumeArgs),
     List(list::Args),
     Show(show::Args),
+    Compare(compare::Args),
+    Diff(diff::Args),
     Export(export::Args),
 }
 
@@ -82,6 +86,8 @@ fn run(cli: &Cli) -> Exit {
         Verb::Resume(args) => run::resume(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
+        Verb::Compare(args) => compare::run(&cli.common, args),
+        Verb::Diff(args) => diff::run(&cli.common, args),
         Verb::Export(args) => export::run(&cli.common, args),
     }
 }

@@ -98,14 +98,21 @@ pub(crate) fn rounded(ns: f64) -> u64 {
     ns.max(0.0).round() as u64
 }
 
+/// Plain where that can be read, else with an exponent.
+fn number(value: f64) -> String {
+    if (0.01..10_000.0).contains(&value) || value == 0.0 { format!("{value:.2}") } else { format!("{value:.2e}") }
+}
+
 fn events(exceedances: &[Exceedance], width: usize) -> String {
     let mut table = plain_table(width);
     table.set_header(["above", "events", "per hour (95 %)", "per cycle (95 %)"]);
     let mut notes = String::new();
     for found in exceedances {
         let rate = |rate: Stated<(f64, Interval)>| match rate {
-            Stated::Figure((_, interval)) if found.events == 0 => format!("≤ {:.2e}", interval.high),
-            Stated::Figure((rate, interval)) => format!("{rate:.2e} ({:.2e} to {:.2e})", interval.low, interval.high),
+            Stated::Figure((_, interval)) if found.events == 0 => format!("≤ {}", number(interval.high)),
+            Stated::Figure((rate, interval)) => {
+                format!("{} ({} to {})", number(rate), number(interval.low), number(interval.high))
+            }
             Stated::NotApplicable(_) => "-".to_owned(),
         };
         table.add_row([

@@ -7,6 +7,7 @@
 )]
 
 mod boards;
+mod compared;
 mod files;
 mod import;
 mod links;

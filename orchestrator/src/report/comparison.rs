@@ -1,0 +1,188 @@
+//! Comparisons and differences for people.
+
+use super::text::{plain_table, table_text, wrapped};
+use comfy_table::CellAlignment;
+use latlab_core::compare::{Compared, Comparison, Differences, Differing, Extent, Outcome, Untold};
+use latlab_core::latency::{Interval, Stated};
+use latlab_core::quantity::{count, duration};
+use std::fmt::Write as _;
+
+/// A comparison: what else differs first, then the metrics; in at most `width` columns where words allow it.
+pub fn render(comparison: &Comparison, width: usize) -> String {
+    let mut out = wrapped(&comparison.headline, 0, width);
+    out.push('\n');
+    out.push_str(&extents(&comparison.a, &comparison.b, width));
+    let differing: Vec<&Differing> = comparison.differences.besides().collect();
+    out.push_str(&differing_table("\nalso different", &differing, width));
+    let asked: Vec<&Differing> =
+        comparison.differences.differing.iter().filter(|d| d.asked && d.key.group.matters()).collect();
+    out.push_str(&differing_table("\ndifferent as asked", &asked, width));
+    out.push_str(&unknown(comparison.differences.unknown_that_matters(), width));
+    out.push('\n');
+    out.push_str(&metrics(&comparison.metrics, width));
+    out.push_str(&notes(comparison, width));
+    out
+}
+
+/// All differences, for `latlab diff`.
+pub fn render_differences(a: &Extent, b: &Extent, differences: &Differences, width: usize) -> String {
+    let mut out = extents(a, b, width);
+    if differences.differing.is_empty() {
+        out.push_str("\nno difference in what is known\n");
+    }
+    for group in differences.differing.chunk_by(|a, b| a.key.group == b.key.group) {
+        let Some(first) = group.first() else { continue };
+        let all: Vec<&Differing> = group.iter().collect();
+        out.push_str(&differing_table(&format!("\n{}", first.key.group.name()), &all, width));
+    }
+    out.push_str(&unknown(differences.unknown.iter(), width));
+    out
+}
+
+fn extents(a: &Extent, b: &Extent, width: usize) -> String {
+    let mut out = String::new();
+    for (letter, side) in [("A", a), ("B", b)] {
+        let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
+        let mut text = format!("{letter}: {}: {}", side.name, plural(side.runs.len(), "run"));
+        match side.boots_known {
+            true => text += &format!(" in {}", plural(side.boots, "boot")),
+            false => text += ", boots unknown (each run taken as one)",
+        }
+        if let Some(ns) = side.measured_ns {
+            text += &format!(", {}", duration(ns));
+        }
+        if let Some(cycles) = side.cycles {
+            text += &format!(", {} cycles", count(cycles));
+        }
+        if let Some(validity) = side.worst_validity {
+            text += &format!(", {validity}");
+        }
+        out.push_str(&wrapped(&text, 0, width));
+    }
+    out
+}
+
+fn differing_table(title: &str, differing: &[&Differing], width: usize) -> String {
+    if differing.is_empty() {
+        return String::new();
+    }
+    let mut table = plain_table(width);
+    table.set_header(["", "", "A", "B"]);
+    for found in differing {
+        table.add_row([found.key.group.name(), &found.key.name, &found.a.join(", "), &found.b.join(", ")]);
+    }
+    format!("{title}\n{}", table_text(&table))
+}
+
+fn unknown<'a>(unknown: impl Iterator<Item = &'a Untold>, width: usize) -> String {
+    let one = |untold: &Untold| {
+        let side = match (untold.on_a, untold.on_b) {
+            (true, true) => "both",
+            (true, false) => "A",
+            _ => "B",
+        };
+        format!("{} ({side})", untold.key.name)
+    };
+    let all: Vec<String> = unknown.map(one).collect();
+    if all.is_empty() { String::new() } else { format!("\nunknown\n{}", wrapped(&all.join(", "), 2, width)) }
+}
+
+fn metrics(metrics: &[Compared], width: usize) -> String {
+    let mut table = plain_table(width);
+    table.set_header(["", "A", "B", "B − A", "95 %", "effect", ""]);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    for metric in metrics {
+        let unit = |value: f64| figure(value, &metric.unit);
+        let side = |values: &[f64]| if values.is_empty() { "-".to_owned() } else { unit(mean(values)) };
+        let signed = |value: f64| match unit(value) {
+            text if value > 0.0 && text != "0" => format!("+{text}"),
+            text => text,
+        };
+        let between = |i: Interval| format!("{} to {}", signed(i.low), signed(i.high));
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        table.add_row([
+            named(metric),
+            side(&metric.a),
+            side(&metric.b),
+            or_none(metric.difference.map(signed)),
+            or_none(metric.interval.map(between)),
+            or_none(metric.effect.map(|effect| format!("{effect:+.1}"))),
+            outcome_name(metric.outcome).to_owned(),
+        ]);
+    }
+    table.column_iter_mut().skip(1).take(5).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table_text(&table) + &reasons(metrics, width)
+}
+
+fn named(metric: &Compared) -> String {
+    format!("{} ({})", metric.metric, if metric.unit == "ns" { "us" } else { &metric.unit })
+}
+
+/// Name for people.
+pub fn outcome_name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "better",
+        Outcome::Worse => "worse",
+        Outcome::NoDifferenceSeen => "no difference seen",
+        Outcome::CannotTell => "cannot tell",
+        Outcome::Observed => "observed",
+        Outcome::NotComparable => "not comparable",
+    }
+}
+
+/// Why more cannot be said, once for all metrics that share the reason; and what the boots showed.
+fn reasons(metrics: &[Compared], width: usize) -> String {
+    let mut out = String::from("\n");
+    let undecided =
+        |m: &&Compared| matches!(m.outcome, Outcome::CannotTell | Outcome::Observed | Outcome::NotComparable);
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for metric in metrics.iter().filter(undecided) {
+        match said.iter_mut().find(|(words, _)| *words == metric.words) {
+            Some((_, names)) => names.push(&metric.metric),
+            None => said.push((&metric.words, vec![&metric.metric])),
+        }
+    }
+    for (words, names) in said {
+        out.push_str(&wrapped(&format!("{}: {words}.", names.join(", ")), 0, width));
+    }
+    for metric in metrics.iter().filter(|m| m.metric == "max" && m.a.len() + m.b.len() > 2) {
+        let side = |values: &[f64]| values.iter().map(|v| figure(*v, &metric.unit)).collect::<Vec<_>>().join(", ");
+        let text = format!("{} by boot: A {}; B {}.", named(metric), side(&metric.a), side(&metric.b));
+        out.push_str(&wrapped(&text, 0, width));
+    }
+    out
+}
+
+/// A figure without its unit: latencies in us.
+fn figure(value: f64, unit: &str) -> String {
+    let value = if unit == "ns" { value / 1000.0 } else { value };
+    // No minus in front of nothing.
+    let value = (value * 10.0).round() / 10.0 + 0.0;
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+fn notes(comparison: &Comparison, width: usize) -> String {
+    let mut out = String::new();
+    let find = |metric: &str| comparison.metrics.iter().find(|m| m.metric == metric);
+    if let Some(cycles) = find("max").and_then(|max| max.at_cycles) {
+        let text = format!("Maxima are observed ones at {} cycles on both sides, no bounds.", count(cycles));
+        out.push_str(&wrapped(&text, 0, width));
+    }
+    for metric in &comparison.metrics {
+        if let Some(Stated::Figure(i)) = metric.within_runs {
+            let text = format!(
+                "{} within these two runs: B − A is {} to {} us (95 %, block bootstrap); boots may differ by more.",
+                metric.metric,
+                figure(i.low, "ns"),
+                figure(i.high, "ns")
+            );
+            out.push_str(&wrapped(&text, 0, width));
+        }
+    }
+    if comparison.metrics.iter().any(|m| m.outcome == Outcome::Observed) {
+        out.push_str(&wrapped("Better or worse is said from three boots a side on.", 0, width));
+    }
+    let forced = if comparison.forced { "INVALID runs are among them: nothing here may be relied on.\n" } else { "" };
+    let _ = write!(out, "{forced}");
+    out
+}
