@@ -4,6 +4,7 @@ use latlab::store::{FactsWhen, PLAN_FORMAT, Plan, PlannedRun, Store};
 use latlab_core::campaign::model::Cell;
 use latlab_core::campaign::{self, Overrides};
 use latlab_core::facts::Facts;
+use latlab_core::run_state::{Mark, Step};
 use latlab_core::{resolve, target};
 use latprobe::spec::{Policy, Spec};
 use latprobe::status::Capture;
@@ -220,6 +221,9 @@ fn night(change: impl Fn(u32, &mut Board)) -> tempfile::TempDir {
         run.write_facts(FactsWhen::Before, &facts).expect("written");
         run.write_facts(FactsWhen::After, &facts).expect("written");
         run.mirror(0).and_then(|mut mirror| mirror.append(&stream(&spec, state))).expect("written");
+        for step in [Step::Submit, Step::Collect, Step::Judge] {
+            writer.record(Some("board"), Some(&planned.name), step, Mark::Done, None).expect("written");
+        }
     }
     directory
 }
@@ -329,5 +333,35 @@ fn show_states_what_the_run_allows() {
     let shown = text(&latlab(results.path(), &["show", "isolcpus=1-board-1"]).stdout);
     for words in ["Maximum expected in 1 h: ", "No drift seen", "Shown with 95 % confidence", "≤ 8.99"] {
         assert!(shown.contains(words), "lacks {words:?}:\n{shown}");
+    }
+}
+
+#[test]
+fn published_results_and_foreign_files_are_sides() {
+    let results = night(|_, _| ());
+    let sides = ["published:cyclone-v-cobalt-isolated", "published:cyclone-v-cobalt-shared"];
+    let shown = text(&latlab(results.path(), &["compare", sides[0], sides[1]]).stdout);
+    for words in ["The sides differ in isolated.", "max (us)", "50", "83", "+33", "max: observed, one run each."] {
+        assert!(shown.contains(words), "lacks {words:?}:\n{shown}");
+    }
+    let shown =
+        text(&latlab(results.path(), &["compare", "published:imx93-standard", "published:imx93-preempt-rt"]).stdout);
+    assert!(shown.contains("max: cannot tell (run at least "), "{shown}");
+    assert!(shown.contains("max (us) by boot: A 126, 113, 65; B 67, 71, 89."), "{shown}");
+    let file = results.path().join("other.lat");
+    let line = "T: 0 ( 1234) P:98 I:1000 C:1200000 Min:      5 Act:    7 Avg:    8 Max:      42\n";
+    std::fs::write(&file, line).expect("written");
+    let file = file.display().to_string();
+    let shown = text(&latlab(results.path(), &["compare", &file, "isolcpus=1-board-1"]).stdout);
+    assert!(shown.contains("boots unknown") && shown.contains("unknown") && shown.contains("release (A)"), "{shown}");
+    for (args, code, said) in [
+        (&["compare", "published:nothing", sides[0]][..], 2, "no published result `nothing`"),
+        (&["compare", sides[0], sides[1], "--by", "isolcpus"], 2, "--by parts stored runs"),
+        (&["compare", "isolcpus=1-board-1", "--with", "published"], 2, "nothing is published for board"),
+        (&["diff", &file, "nothing"], 2, "no run `nothing`"),
+    ] {
+        let output = latlab(results.path(), args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
     }
 }

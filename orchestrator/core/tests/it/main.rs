@@ -1,4 +1,5 @@
 //! The core as its users see it.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests end by panicking")]
 
 mod formats;
 mod statistics;
