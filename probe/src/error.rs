@@ -32,7 +32,7 @@ pub(crate) enum Error {
     /// The supervisor did not come up and did not say why.
     NotUp { ended: Option<Ended>, log: String },
     /// The run could not be ended in time.
-    StillRunning { pid: Option<i32>, seconds: u64 },
+    StillRunning { pid: i32, seconds: u64 },
     /// Settings that could not be put back.
     NotRestored(Vec<String>),
     /// Someone else holds the board.
@@ -96,8 +96,7 @@ impl fmt::Display for Error {
                 if log.is_empty() { Ok(()) } else { write!(f, ": {log}") }
             }
             Error::StillRunning { pid, seconds } => {
-                write!(f, "the run did not end within {seconds} s")?;
-                pid.map_or(Ok(()), |pid| write!(f, " (supervisor {pid})"))
+                write!(f, "the run did not end within {seconds} s (supervisor {pid})")
             }
             Error::NotRestored(reasons) => write!(f, "settings not put back: {}", reasons.join("; ")),
             Error::Held(lock) => {

@@ -99,6 +99,33 @@ pub(crate) fn compile(kind: Kind, checkout: &Path, target_directory: &Path) -> R
     Ok(target_directory.join(kind.triple()).join("probe/latprobe"))
 }
 
+/// Builds the probe again from a copy of the checkout elsewhere and compares: a probe that differs by path could not be
+/// recognised by its hash.
+pub(crate) fn same_bits_from_any_path() -> Result<()> {
+    let elsewhere = tempfile::Builder::new().prefix("latlab-checkout-").tempdir().context("cannot make a folder")?;
+    let files = shell::output(Command::new("git").current_dir(paths::root()).args([
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]))?;
+    for file in files.lines() {
+        let (from, to) = (paths::root().join(file), elsewhere.path().join(file));
+        if from.is_file() {
+            paths::make(to.parent().context("a file has a folder")?)?;
+            std::fs::copy(&from, &to).with_context(|| format!("cannot copy {file}"))?;
+        }
+    }
+    for kind in [Kind::Armv7, Kind::X86_64] {
+        let first = compile(kind, paths::root(), &build::target_directory())?;
+        let second = compile(kind, elsewhere.path(), &elsewhere.path().join("target"))?;
+        if std::fs::read(&first)? != std::fs::read(&second)? {
+            bail!("{} differs between {} and {}", kind.triple(), paths::root().display(), elsewhere.path().display());
+        }
+    }
+    Ok(())
+}
+
 /// Static, and without the paths of this machine.
 fn rustflags(checkout: &Path) -> Result<String> {
     let own = std::env::var_os("CARGO_HOME").map(PathBuf::from);

@@ -5,6 +5,7 @@ mod build;
 mod ci;
 mod cross;
 mod demo;
+mod emulated;
 mod fetch;
 mod lab;
 mod paths;

@@ -1,9 +1,11 @@
 //! `cargo xtask test`: every test, with what it needs fetched first, and one line at the end.
 
-use crate::{build, cross, shell, tools};
+use crate::cross::Kind;
+use crate::{build, cross, emulated, shell, toolchain, tools};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -40,7 +42,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     if let Err(error) = tools::ensure(&tools::LOOPBACK) {
         skip(&mut count, "servers and loads for tests on this machine", &error);
     }
-    cross::build(cross::Kind::X86_64)?;
+    cross::build(Kind::X86_64)?;
     count += cargo_test(&["--workspace"])?;
     if !options.quick {
         slow(&mut count);
@@ -48,7 +50,46 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     Ok(close(count))
 }
 
-fn slow(_count: &mut Count) {}
+/// ARM code under user-mode emulation, the same bits from another checkout, emulated boards.
+fn slow(count: &mut Count) {
+    for kind in [Kind::Armv7, Kind::Aarch64] {
+        let what = format!("unit tests of the probe as {} code", kind.triple());
+        match toolchain::test_command(kind) {
+            Ok(Some(command)) => match tested(command) {
+                Ok(arm) => *count += arm,
+                Err(error) => failed(count, &what, &error),
+            },
+            Ok(None) => {}
+            Err(error) => skip(count, &what, &error),
+        }
+    }
+    one(count, "the probe has the same bits from any checkout path", cross::same_bits_from_any_path);
+    let latlab = match emulated::prepare() {
+        Ok(latlab) => latlab,
+        Err(error) => return skip(count, "emulated boards", &error),
+    };
+    for case in emulated::cases() {
+        one(count, &case.name(), || emulated::run(&case, &latlab));
+    }
+}
+
+/// Runs and counts one test.
+fn one(count: &mut Count, what: &str, test: impl FnOnce() -> Result<()>) {
+    let start = Instant::now();
+    println!("\ntest {what}");
+    match test() {
+        Ok(()) => {
+            println!("ok: {what} ({:.0} s)", start.elapsed().as_secs_f64());
+            count.passed += 1;
+        }
+        Err(error) => failed(count, what, &error),
+    }
+}
+
+fn failed(count: &mut Count, what: &str, why: &anyhow::Error) {
+    println!("FAILED: {what}: {why:#}");
+    count.failed += 1;
+}
 
 /// A part that cannot run here. Under `CI=true` everything must run, so there it is a failure.
 fn skip(count: &mut Count, what: &str, why: &anyhow::Error) {
@@ -70,11 +111,13 @@ pub(crate) fn close(count: Count) -> ExitCode {
 /// Runs `cargo test` with the fetched programs in reach, shows its output and counts.
 pub(crate) fn cargo_test(arguments: &[&str]) -> Result<Count> {
     let mut command = build::cargo();
-    command
-        .args(["test", "--locked", "--no-fail-fast"])
-        .args(arguments)
-        .env("PATH", tools::path()?)
-        .stdout(Stdio::piped());
+    command.args(["test", "--locked", "--no-fail-fast"]).args(arguments);
+    tested(command)
+}
+
+/// Runs a `cargo test`, shows its output and counts.
+fn tested(mut command: Command) -> Result<Count> {
+    command.env("PATH", tools::path()?).stdout(Stdio::piped());
     let mut child = command.spawn().context("cannot start cargo test")?;
     let stdout = child.stdout.take().context("cargo test has no output")?;
     let mut count = Count::default();

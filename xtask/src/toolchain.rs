@@ -101,11 +101,22 @@ fn by_hand() -> String {
         .to_owned()
 }
 
-/// Runs the unit tests of the probe library as code of a kind, under user-mode emulation.
+/// Runs the probe's unit tests as code of a kind, under user-mode emulation. The integration tests start programs,
+/// which an emulated program cannot without binfmt: the emulated boards stand for them.
 pub(crate) fn test_command(kind: Kind) -> Result<Option<Command>> {
     let Some(emulator) = emulator(kind)? else { return Ok(None) };
     let mut cargo = build::cargo();
-    cargo.args(["test", "--locked", "--no-fail-fast", "--package", "latprobe", "--target", kind.triple()]);
+    cargo.args([
+        "test",
+        "--locked",
+        "--no-fail-fast",
+        "--package",
+        "latprobe",
+        "--lib",
+        "--bins",
+        "--target",
+        kind.triple(),
+    ]);
     cargo.envs(environment(kind)?);
     cargo.env(format!("{}_RUNNER", kind.cargo_variable()), emulator);
     cargo.env(format!("{}_RUSTFLAGS", kind.cargo_variable()), "-C target-feature=+crt-static");

@@ -1,6 +1,7 @@
 //! What is said about a run: validity apart from verdict. Stored as `verdict.json`.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Version of `verdict.json`.
 pub const JUDGEMENT_FORMAT: u32 = 1;
@@ -43,6 +44,28 @@ pub enum Verdict {
     /// No limit was asked for, or the run is invalid.
     #[serde(rename = "NOT JUDGED")]
     NotJudged,
+}
+
+/// As in files.
+impl fmt::Display for Validity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Validity::Valid => "VALID",
+            Validity::Degraded => "DEGRADED",
+            Validity::Invalid => "INVALID",
+        })
+    }
+}
+
+/// As in files.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Pass => "PASS",
+            Verdict::Fail => "FAIL",
+            Verdict::NotJudged => "NOT JUDGED",
+        })
+    }
 }
 
 /// Outcome of one validity rule.

@@ -243,7 +243,7 @@ pub struct LoadRow {
 }
 
 /// A remarkable wake-up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorstSample {
     /// Latency, in ns.
     pub latency_ns: u64,

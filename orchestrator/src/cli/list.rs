@@ -6,7 +6,7 @@ use super::show::{print, store_failed};
 use super::{Common, Format};
 use crate::exit::Exit;
 use crate::report::stored::{self, Stored};
-use crate::report::text::{self, figure_text, validity_name, verdict_name};
+use crate::report::text::{self, figure_text};
 use crate::store::{ExecutionDir, Store};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::quantity::count;
@@ -129,10 +129,10 @@ fn table(executions: &[Execution]) -> String {
         for run in &execution.runs {
             let number = |n: Option<u64>| n.map_or("-".to_owned(), count);
             let (state, verdict) = match run.in_progress {
-                true => ("not over".to_owned(), ""),
+                true => ("not over".to_owned(), String::new()),
                 false => (
-                    run.validity.map_or("not measured", validity_name).to_owned(),
-                    run.verdict.map_or("", verdict_name),
+                    run.validity.map_or("not measured".to_owned(), |validity| validity.to_string()),
+                    run.verdict.map_or(String::new(), |verdict| verdict.to_string()),
                 ),
             };
             table.add_row([
@@ -141,7 +141,7 @@ fn table(executions: &[Execution]) -> String {
                 number(run.missed),
                 figure_text(run.max),
                 state,
-                verdict.to_owned(),
+                verdict,
             ]);
         }
         text::align_right(&mut table, 1..4);

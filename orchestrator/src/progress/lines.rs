@@ -58,7 +58,7 @@ pub(super) fn text(event: &Event) -> String {
         Event::Over { target, run, outcome, validity, verdict, detail } => {
             let judged = match (outcome, validity, verdict) {
                 (Outcome::Judged | Outcome::Lost, Some(validity), Some(verdict)) => {
-                    format!("{}{}, {}", lost(*outcome), validity_word(*validity), verdict_word(*verdict))
+                    format!("{}{validity}, {verdict}", lost(*outcome))
                 }
                 (outcome, ..) => outcome_word(*outcome).to_owned(),
             };
@@ -123,24 +123,6 @@ fn outcome_word(outcome: Outcome) -> &'static str {
         Outcome::Detached => "left measuring",
         Outcome::Skipped => "not begun",
         Outcome::Failed => "failed",
-    }
-}
-
-fn validity_word(validity: latlab_core::judgement::Validity) -> &'static str {
-    use latlab_core::judgement::Validity::*;
-    match validity {
-        Valid => "VALID",
-        Degraded => "DEGRADED",
-        Invalid => "INVALID",
-    }
-}
-
-fn verdict_word(verdict: latlab_core::judgement::Verdict) -> &'static str {
-    use latlab_core::judgement::Verdict::*;
-    match verdict {
-        Pass => "PASS",
-        Fail => "FAIL",
-        NotJudged => "NOT JUDGED",
     }
 }
 

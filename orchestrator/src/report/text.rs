@@ -64,24 +64,6 @@ fn coloured(plain: &str) -> String {
     plain.lines().map(paint).collect()
 }
 
-/// `VALID`, as in files.
-pub fn validity_name(validity: Validity) -> &'static str {
-    match validity {
-        Validity::Valid => "VALID",
-        Validity::Degraded => "DEGRADED",
-        Validity::Invalid => "INVALID",
-    }
-}
-
-/// `PASS`, as in files.
-pub fn verdict_name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "PASS",
-        Verdict::Fail => "FAIL",
-        Verdict::NotJudged => "NOT JUDGED",
-    }
-}
-
 /// A figure in us, with `>` where it is a lower bound.
 pub fn figure_text(figure: Option<Figure>) -> String {
     match figure {
@@ -147,8 +129,10 @@ fn heading(result: &RunResult, width: usize, out: &mut String) {
         out.push_str(&wrapped(&text, 0, width));
     }
     if let Some(before) = result.judged_before {
-        let (validity, verdict) = (validity_name(before.validity), verdict_name(before.verdict));
-        let text = format!("Was judged {validity}, {verdict} when it was stored; this latlab judges otherwise.");
+        let text = format!(
+            "Was judged {}, {} when it was stored; this latlab judges otherwise.",
+            before.validity, before.verdict
+        );
         out.push_str(&wrapped(&text, 0, width));
     }
     if !result.altered.is_empty() {
@@ -176,7 +160,7 @@ fn card(result: &RunResult, width: usize) -> String {
         ("cycles", format!("{} of {} expected", count(total.cycles), count(total.expected_cycles))),
         ("missed periods", count(total.missed)),
         ("load duty", duty_text(result)),
-        ("validity", if result.in_progress { "not judged yet" } else { validity_name(result.validity) }.to_owned()),
+        ("validity", if result.in_progress { "not judged yet".to_owned() } else { result.validity.to_string() }),
         ("verdict", verdict_text(result)),
     ];
     let mut table = plain_table(width);
@@ -187,14 +171,14 @@ fn card(result: &RunResult, width: usize) -> String {
 }
 
 fn verdict_text(result: &RunResult) -> String {
-    let name = verdict_name(result.verdict);
+    let name = result.verdict;
     if result.in_progress {
         return "not judged yet".to_owned();
     }
     match (result.verdict, result.limits.is_empty()) {
         (Verdict::NotJudged, true) => format!("{name}: the campaign has no gate"),
         (Verdict::NotJudged, false) => format!("{name}: the run is invalid"),
-        _ => name.to_owned(),
+        _ => name.to_string(),
     }
 }
 

@@ -137,14 +137,14 @@ fn stream(spec: &Spec) -> Vec<u8> {
 }
 
 fn results() -> tempfile::TempDir {
-    execution(true)
+    execution(true, "name = \"board\"\ncpu_count = 2\n")
 }
 
 /// An execution with one measured run and one that was refused.
-fn execution(is_over: bool) -> tempfile::TempDir {
+fn execution(is_over: bool, target: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let campaign = campaign::load("night.toml", CAMPAIGN, &Overrides::default()).expect("a good campaign").campaign;
-    let board = target::load("board.toml", "name = \"board\"\ncpu_count = 2\n").expect("a good target").target;
+    let board = target::load("board.toml", target).expect("a good target").target;
     let run = |n: u32| PlannedRun {
         name: format!("default-board-{n}"),
         run_id: format!("night.{n}"),
@@ -259,8 +259,42 @@ fn a_damaged_stream_degrades_what_is_shown() {
 }
 
 #[test]
+fn emulated_figures_say_so() {
+    let results = execution(true, "name = \"board\"\nemulated = true\n");
+    let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
+    assert!(
+        shown.contains("Figures measured under emulation: they say nothing about the board's hardware."),
+        "{shown}"
+    );
+    let output = latlab(results.path(), &["show", "default-board-1", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(value["emulated"], true);
+    assert!(!text(&latlab(self::results().path(), &["show"]).stdout).contains("emulation"));
+}
+
+/// The probe's captures of this machine are understood.
+#[test]
+fn this_machines_facts_are_read() {
+    let probe = crate::support::probe::directory().join("latprobe");
+    let output = Command::new(probe).args(["facts", "--workdir", "/tmp"]).output().expect("latprobe starts");
+    let lines = text(&output.stdout);
+    let captures: Vec<Capture> = lines.lines().map(|line| serde_json::from_str(line).expect("a capture")).collect();
+    let facts = Facts::parse(&captures);
+    let file = |path: &str| std::fs::read_to_string(path).expect("readable").trim().to_owned();
+    assert_eq!(facts.release, Some(file("/proc/sys/kernel/osrelease")));
+    assert_eq!(facts.boot_id, Some(file("/proc/sys/kernel/random/boot_id")));
+    assert_eq!(facts.online.as_ref().map(ToString::to_string), Some(file("/sys/devices/system/cpu/online")));
+    assert_eq!(facts.machine.as_deref(), Some(std::env::consts::ARCH));
+    assert!(facts.arch.is_some() && facts.cmdline.is_some() && facts.isolated.is_some(), "{captures:?}");
+    assert!(facts.mono_ns > Some(0) && facts.uid.is_some() && facts.memory_total_kib > Some(0));
+    assert!(facts.tool("dd").is_some_and(|path| path.ends_with("/dd")), "{:?}", facts.tools);
+    assert!(facts.work_dirs[0].writable == Some(true) && facts.work_dirs[0].kind.is_some());
+    assert!(!facts.interrupts.is_empty() && facts.rt_threads.is_some());
+}
+
+#[test]
 fn a_run_that_is_not_over_is_not_judged_yet() {
-    let results = execution(false);
+    let results = execution(false, "name = \"board\"\n");
     let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
     assert!(shown.contains("Not over: these are the figures so far."), "{shown}");
     assert!(shown.contains("validity          not judged yet\nverdict           not judged yet"), "{shown}");

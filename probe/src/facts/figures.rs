@@ -1,12 +1,11 @@
 //! Figures that no file holds.
 
-use super::{figure, find_program};
+use super::{find_program, reader::Item};
 use crate::rt::{clock, process, sched, system};
-use latprobe::status::Capture;
 use std::{
     fmt::Write as _,
     fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -15,33 +14,37 @@ const MAX_LOG: usize = 1 << 20;
 /// Kernel configuration kept, in bytes.
 const MAX_CONFIG: u64 = 1 << 20;
 
-pub(super) fn capture(sink: &mut dyn FnMut(Capture), workdirs: &[String], since_ns: u64) {
-    let names = system::uname();
-    let release = names.as_ref().map(|names| names[2].clone()).unwrap_or_default();
-    sink(figure("uname", names.map(|names| names.join(" "))));
-    sink(figure("mono_ns", Ok(clock::now_ns().to_string())));
-    let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    sink(figure("realtime_ns", Ok(wall.as_nanos().to_string())));
-    sink(figure("uid", Ok(process::uid().to_string())));
-    sink(figure("affinity", sched::affinity().map(|cpus| cpus.to_string())));
-    sink(figure("arch", Ok(std::env::consts::ARCH.to_owned())));
-    sink(figure("probe", Ok(crate::version())));
-    sink(figure("adjtimex", discipline()));
+pub(super) fn items(workdirs: &[String], since_ns: u64) -> Vec<Item> {
+    let release = system::uname().map(|names| names[2].clone()).unwrap_or_default();
+    let wall = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let mut items = vec![
+        Item::figure("uname", || system::uname().map(|names| names.join(" "))),
+        Item::figure("mono_ns", || Ok(clock::now_ns().to_string())),
+        Item::figure("realtime_ns", move || Ok(wall().as_nanos().to_string())),
+        Item::figure("uid", || Ok(process::uid().to_string())),
+        Item::figure("affinity", || sched::affinity().map(|cpus| cpus.to_string())),
+        Item::figure("arch", || Ok(std::env::consts::ARCH.to_owned())),
+        Item::figure("probe", || Ok(crate::version())),
+        Item::figure("adjtimex", discipline),
+        Item::figure("rt_threads", real_time_threads),
+        Item::figure("config.gz", packed_config),
+        Item::figure("kernel_log", move || system::kernel_log(MAX_LOG).map(|log| log_since(&log, since_ns))),
+    ];
     for program in ["hackbench", "cyclictest", "dd", "cat", "rtla", "stress-ng", "systemctl", "busybox"] {
-        let found = find_program(program).map(|path| path.display().to_string());
-        sink(figure(&format!("which:{program}"), found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))));
+        let missing = || io::Error::from_raw_os_error(libc::ENOENT);
+        let find = move || find_program(program).map(|path| path.display().to_string()).ok_or_else(missing);
+        items.push(Item::figure(&format!("which:{program}"), find));
     }
     for dir in workdirs {
-        sink(figure(&format!("workdir:{dir}"), workdir(Path::new(dir))));
+        let path = PathBuf::from(dir);
+        items.push(Item::figure(&format!("workdir:{dir}"), move || workdir(&path)));
     }
-    sink(figure("rt_threads", real_time_threads()));
-    sink(figure("config.gz", packed_config()));
     for path in [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")] {
         if Path::new(&path).exists() {
-            sink(super::files::read(&path, MAX_CONFIG));
+            items.push(Item::file(path, MAX_CONFIG));
         }
     }
-    sink(figure("kernel_log", system::kernel_log(MAX_LOG).map(|log| log_since(&log, since_ns))));
+    items
 }
 
 fn discipline() -> io::Result<String> {

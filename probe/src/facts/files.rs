@@ -1,16 +1,12 @@
 //! Files below `/proc` and `/sys` that say how the board is set up.
 
+use super::reader::Item;
 use crate::sorted;
-use latprobe::status::Capture;
-use std::{
-    fs::{self, File},
-    io::{self, Read},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
-    path::PathBuf,
-};
+use std::{fs, path::PathBuf};
 
-/// Content kept of one file, in bytes.
+/// Content kept of one file, in bytes, and of each file of a pattern.
 const MAX_FILE: u64 = 4 << 20;
+const MAX_MATCH: u64 = 64 << 10;
 /// Files that a pattern may stand for: a board with more interrupts than that is none.
 const MAX_MATCHES: usize = 2048;
 
@@ -98,6 +94,7 @@ const FILES: &[&str] = &[
     "/sys/module/kernel/parameters/crash_kexec_post_notifiers",
     "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
     "/sys/kernel/debug/sched/fair_server/cpu*/period",
+    "/sys/kernel/debug/sched/preempt",
     "/sys/kernel/debug/sched_features",
     "/sys/kernel/debug/sched/features",
     "/sys/kernel/debug/sched/preempt",
@@ -119,6 +116,9 @@ const FILES: &[&str] = &[
     "/sys/firmware/devicetree/base/serial-number",
     "/sys/class/dmi/id/product_name",
     "/sys/class/dmi/id/board_name",
+    "/sys/devices/soc0/machine",
+    "/sys/devices/soc0/soc_id",
+    "/sys/devices/soc0/serial_number",
     "/sys/class/thermal/thermal_zone*/type",
     "/sys/class/thermal/thermal_zone*/temp",
     "/sys/class/thermal/cooling_device*/type",
@@ -135,17 +135,19 @@ const FILES: &[&str] = &[
     "/etc/os-release",
 ];
 
-pub(super) fn capture(sink: &mut dyn FnMut(Capture)) {
+pub(super) fn items() -> Vec<Item> {
+    let mut items = Vec::new();
     for pattern in FILES {
         if pattern.contains('*') {
             // By length first: `cpu10` comes behind `cpu9`.
             let paths = sorted(expand(pattern).into_iter().map(|path| (path.as_os_str().len(), path)));
             let paths = paths.iter().take(MAX_MATCHES).filter_map(|(_, path)| path.to_str());
-            paths.for_each(|path| sink(read(path, MAX_FILE)));
+            items.extend(paths.map(|path| Item::file(path.to_owned(), MAX_MATCH)));
         } else {
-            sink(read(pattern, MAX_FILE));
+            items.push(Item::file((*pattern).to_owned(), MAX_FILE));
         }
     }
+    items
 }
 
 fn expand(pattern: &str) -> Vec<PathBuf> {
@@ -171,25 +173,6 @@ fn expand(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-/// One file, without ever waiting for it.
-pub(super) fn read(path: &str, limit: u64) -> Capture {
-    let content = || {
-        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
-        let kind = file.metadata()?.file_type();
-        if kind.is_dir() || kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket() {
-            return Err(io::Error::other("not a plain file"));
-        }
-        let mut bytes = Vec::new();
-        file.take(limit).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    let (text, error) = match content() {
-        Ok(text) => (Some(text), None),
-        Err(error) => (None, Some(super::reason(&error))),
-    };
-    Capture { path: path.to_owned(), text, error }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,13 +184,5 @@ mod tests {
         let digits =
             |path: &PathBuf| path.file_name().unwrap().to_str().unwrap()[3..].bytes().all(|b| b.is_ascii_digit());
         assert!(cpus.iter().all(digits), "{cpus:?}");
-    }
-
-    #[test]
-    fn what_is_not_there_says_so() {
-        let capture = read("/proc/no-such-file", 10);
-        assert_eq!((capture.text, capture.error.as_deref()), (None, Some("ENOENT")));
-        assert_eq!(read("/dev/null", 10).error.as_deref(), Some("not a plain file"));
-        assert_eq!(read("/proc/version", 5).text.as_deref(), Some("Linux"));
     }
 }

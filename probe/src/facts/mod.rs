@@ -2,6 +2,7 @@
 
 mod figures;
 mod files;
+mod reader;
 
 use crate::{
     args::Args,
@@ -15,6 +16,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Text that one answer holds at most, in bytes.
+const MAX_ANSWER: usize = 16 << 20;
+
 /// `latprobe facts [--workdir DIR]... [--since MONO_NS]`
 pub(crate) fn facts(mut args: Args) -> Result<()> {
     let since_ns = args.number("--since")?.unwrap_or(0);
@@ -23,17 +27,24 @@ pub(crate) fn facts(mut args: Args) -> Result<()> {
         workdirs.push(workdir);
     }
     args.finish()?;
+    let mut items = figures::items(&workdirs, since_ns);
+    items.extend(files::items());
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut failed = None;
-    let mut sink = |capture: Capture| {
+    let (mut room, mut failed) = (MAX_ANSWER, None);
+    let mut sink = |mut capture: Capture| {
+        let length = capture.text.as_ref().map_or(0, String::len);
+        if length > room {
+            (capture.text, capture.error) = (None, Some("left out: the answer is full".to_owned()));
+        } else {
+            room -= length;
+        }
         let line = serde_json::to_vec(&capture).map_err(io::Error::from);
         let written = line.and_then(|line| out.write_all(&line)).and_then(|()| out.write_all(b"\n"));
         if let Err(error) = written {
             failed.get_or_insert(error);
         }
     };
-    figures::capture(&mut sink, &workdirs, since_ns);
-    files::capture(&mut sink);
+    reader::read_all(&items, &mut sink).doing(|| "cannot read the state of the board")?;
     let end = failed.map_or_else(|| out.flush(), Err);
     end.doing(|| "cannot write to standard output")
 }
@@ -51,15 +62,6 @@ pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(name)).filter(|path| is_program(path));
     }
     search_path().split(':').map(|dir| Path::new(dir).join(name)).find(|path| is_program(path))
-}
-
-/// A figure that has no file.
-fn figure(name: &str, value: io::Result<String>) -> Capture {
-    let (text, error) = match value {
-        Ok(text) => (Some(text), None),
-        Err(error) => (None, Some(reason(&error))),
-    };
-    Capture { path: format!("@{name}"), text, error }
 }
 
 /// The usual name of an error: the host tells missing from forbidden by it.

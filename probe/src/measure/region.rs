@@ -19,6 +19,8 @@ use std::sync::atomic::{
 
 /// Words of a cache line pair: neighbours on some CPUs are fetched together.
 const LINE: usize = 32;
+/// Words of the smallest page there is, 4 KiB.
+const PAGE_WORDS: usize = 1024;
 const BLOCK_WORDS: usize = 10;
 const SAMPLE_WORDS: usize = 8;
 const MIN_RING: usize = 64;
@@ -88,6 +90,16 @@ fn lines(words: usize) -> usize {
 }
 
 impl Layout {
+    fn of(spec: &Spec) -> Self {
+        let blocks = spec.checkpoint_ns.div_ceil(spec.measure.block_ns).saturating_mul(4);
+        Self {
+            bins: spec.measure.bins as usize,
+            worst: spec.measure.worst as usize,
+            ring: usize::try_from(blocks).unwrap_or(MAX_RING).clamp(MIN_RING, MAX_RING),
+            warm_up: spec.warmup_ns > 0,
+        }
+    }
+
     fn phase(&self) -> usize {
         lines(RING + self.ring * BLOCK_WORDS + self.worst * SAMPLE_WORDS + self.bins + TAIL_BINS)
     }
@@ -106,19 +118,27 @@ pub(crate) struct Region {
 }
 
 impl Region {
+    /// Memory that the region of `spec` takes, in bytes.
+    pub(crate) fn bytes(spec: &Spec) -> u64 {
+        let words = (Layout::of(spec).thread() as u64).saturating_mul(spec.measure.threads.len() as u64);
+        words.saturating_mul(size_of::<AtomicU32>() as u64)
+    }
+
     /// A zeroed region that fits `spec`, shared with processes forked later.
     pub(crate) fn new(spec: &Spec) -> std::io::Result<Self> {
-        let blocks = spec.checkpoint_ns.div_ceil(spec.measure.block_ns).saturating_mul(4);
-        let layout = Layout {
-            bins: spec.measure.bins as usize,
-            worst: spec.measure.worst as usize,
-            ring: usize::try_from(blocks).unwrap_or(MAX_RING).clamp(MIN_RING, MAX_RING),
-            warm_up: spec.warmup_ns > 0,
-        };
+        let layout = Layout::of(spec);
         let threads = spec.measure.threads.len();
         let words = layout.thread().checked_mul(threads).and_then(|words| words.checked_add(2 * LINE));
         let words = words.ok_or_else(|| std::io::Error::from_raw_os_error(libc::ENOMEM))?;
         Ok(Self { words: crate::rt::memory::share(words)?, layout, threads })
+    }
+
+    /// Writes every page from this process, and changes nothing. Locking maps shared pages only for reading where the
+    /// processor does not note writes itself (most ARM cores): the first write to each would fault between samples.
+    pub(crate) fn touch(&self) {
+        for word in self.words.iter().step_by(PAGE_WORDS) {
+            word.fetch_or(std::hint::black_box(0), Relaxed);
+        }
     }
 
     /// The part of thread `index`.

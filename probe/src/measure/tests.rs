@@ -260,6 +260,53 @@ fn a_hundred_threads_do_not_mix() {
     assert!(deltas.measuring().is_empty());
 }
 
+/// As the supervisor on another CPU does, only without pause: no value is torn, no cycle lost, nothing doubled.
+#[test]
+fn snapshots_taken_while_it_counts_add_up() {
+    const LENGTH: u64 = 400 * SECOND;
+    let spec = spec(1, 100, 16, 0);
+    let region = Region::new(&spec).unwrap();
+    let slot = region.slot(0);
+    let mut deltas = Deltas::new(region);
+    let sampling = std::thread::spawn(move || {
+        // Each latency tells its cycle.
+        let lateness: Vec<i64> = (0..400_000).map(|cycle| cycle % 90_000).collect();
+        let mut clock =
+            Simulated { now_ns: 5 << 32, lateness_ns: &lateness, waits: 0, sleeps: true, at_wait: &mut |_| () };
+        Sampler::new(slot, Stepping::Grid, MS, 1000, SECOND, 5 << 32).run(&mut clock, duration(5 << 32, 0, LENGTH));
+    });
+    let mut records = vec![header(&spec)];
+    let mut snapshots = 0;
+    loop {
+        let over = sampling.is_finished();
+        let threads = deltas.measuring();
+        for sample in threads.iter().flat_map(|thread| &thread.worst) {
+            assert_eq!(sample.latency_ns, sample.cycle % 90_000, "torn {sample:?}");
+            assert_eq!(sample.mono_ns, (5 << 32) + sample.cycle * MS + sample.latency_ns, "torn {sample:?}");
+        }
+        snapshots += 1;
+        records.push(Checkpoint { mono_ns: snapshots, threads, ..Default::default() }.into());
+        if over {
+            break;
+        }
+    }
+    sampling.join().unwrap();
+    let folded = fold_bytes(&encode_all(&records));
+    let thread = &folded.threads[0];
+    assert_eq!((thread.histogram.total(), thread.missed), (400_000, 0));
+    assert_eq!(slot.finished().unwrap().1, [400_000, 0, 0]);
+    assert_eq!(thread.worst[0].latency_ns, 89_999);
+    // Blocks may be lost by a reader that is held up, but none is torn: a whole second each.
+    assert!(
+        thread
+            .blocks
+            .iter()
+            .all(|block| block.cycles <= 1001 && block.sum_ns <= u64::from(block.cycles) * block.max_ns)
+    );
+    let blocks = thread.blocks.len() as u64 + u64::from(slot.measuring.lost_blocks());
+    assert!((399..=402).contains(&blocks), "{blocks}");
+}
+
 #[test]
 fn every_width_divides_as_division_does() {
     for by in [1, 2, 3, 7, 1000, 999_983, 4_294_967_295, 4_294_967_296, 1 << 40] {

@@ -59,11 +59,9 @@ fn refusal(index: usize, measure: &Measure, asked: io::Result<()>, got: (Option<
     if asked.is_ok() && got == (Some(measure.policy), priority) {
         return None;
     }
+    let wanted = words(Some(measure.policy), priority);
     let Err(error) = asked else {
-        return Some(format!(
-            "thread {index}: asked for {:?} priority {priority}, the kernel has {:?} priority {}",
-            measure.policy, got.0, got.1
-        ));
+        return Some(format!("thread {index} should have {wanted}, the kernel has {}", words(got.0, got.1)));
     };
     let remedy = match (error.raw_os_error(), measure.policy) {
         (Some(libc::EPERM), Policy::Deadline) => {
@@ -75,7 +73,17 @@ fn refusal(index: usize, measure: &Measure, asked: io::Result<()>, got: (Option<
         (Some(libc::EBUSY), Policy::Deadline) => "the kernel's deadline bandwidth is used up",
         _ => "not supported by this kernel",
     };
-    Some(format!("thread {index}: {:?} priority {priority} was refused: {error} ({remedy})", measure.policy))
+    Some(format!("thread {index}: {wanted} was refused: {error} ({remedy})"))
+}
+
+fn words(policy: Option<Policy>, priority: u32) -> String {
+    match policy {
+        Some(Policy::Fifo) => format!("fifo priority {priority}"),
+        Some(Policy::Rr) => format!("rr priority {priority}"),
+        Some(Policy::Other) => "policy other".to_owned(),
+        Some(Policy::Deadline) => "policy deadline".to_owned(),
+        None => "a policy unknown here".to_owned(),
+    }
 }
 
 /// Samples until its schedule or the supervisor ends it.

@@ -84,7 +84,16 @@ impl RunDir {
 
     pub(super) fn write_state(&self, state: &State) -> Result<()> {
         let text = serde_json::to_vec(state).map_err(|error| Error::io("state.json", error.into()))?;
-        self.replace("state.json", &text)
+        self.replace("state.json", &text).or_else(|error| {
+            // On a full disk the old file's own block can still be written.
+            let overwrite = || {
+                let mut file = File::options().write(true).open(self.join("state.json"))?;
+                file.write_all(&text)?;
+                file.set_len(text.len() as u64)?;
+                file.sync_all()
+            };
+            overwrite().map_err(|_: io::Error| error)
+        })
     }
 
     /// Writes a file so that after a reset it is there as a whole, new or old.
@@ -98,6 +107,15 @@ impl RunDir {
             self.sync()
         };
         write().doing(|| format!("cannot write {}", path.display()))
+    }
+
+    /// The host has written the spec, but perhaps not to storage.
+    pub(super) fn sync_spec(&self) -> Result<()> {
+        let path = self.join("spec.json");
+        File::open(&path)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| self.sync())
+            .doing(|| path.display().to_string())
     }
 
     /// Makes created, renamed and removed names last.

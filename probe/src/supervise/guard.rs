@@ -45,7 +45,7 @@ fn watch(dir: &RunDir, mut wait: File) -> ! {
     if matches!(wait.read(&mut [0]), Ok(1)) {
         process::exit_now(0);
     }
-    let stuck = sweep::kill_marked(dir.path(), &[]);
+    let stuck = sweep::kill_marked(dir.path(), &[], Vec::new());
     let mut message = "the supervisor was killed".to_owned();
     match settings::restore(dir) {
         Ok(answer) if answer.failed.is_empty() => message.push_str("; everything was put back"),

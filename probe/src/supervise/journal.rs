@@ -2,10 +2,21 @@
 //! written later at the same place: nothing is lost or doubled by a full disk.
 
 use latprobe::stream::{Encoder, Record};
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::Builder,
+};
 
 /// From here on checkpoints wait too: their counts stay in the shared memory.
 const MAX_PENDING: usize = 4 << 20;
+const STACK_BYTES: usize = 64 << 10;
 
 pub(super) struct Journal {
     file: File,
@@ -14,8 +25,11 @@ pub(super) struct Journal {
     pending: Vec<u8>,
     /// Bytes of whole and partial records in the file.
     written: u64,
+    /// Of them, bytes that a sync covers, and when it was begun.
     synced: u64,
     synced_at_ns: u64,
+    /// A sync is on its way.
+    syncing: Arc<AtomicBool>,
     /// Why the last write failed.
     trouble: Option<String>,
 }
@@ -34,7 +48,16 @@ impl Journal {
     pub(super) fn create(path: &Path, now_ns: u64) -> io::Result<Self> {
         let file = File::options().write(true).create_new(true).open(path)?;
         let encoder = Encoder::new();
-        Ok(Self { file, encoder, pending: Vec::new(), written: 0, synced: 0, synced_at_ns: now_ns, trouble: None })
+        Ok(Self {
+            file,
+            encoder,
+            pending: Vec::new(),
+            written: 0,
+            synced: 0,
+            synced_at_ns: now_ns,
+            syncing: Arc::default(),
+            trouble: None,
+        })
     }
 
     pub(super) fn append(&mut self, record: &Record) {
@@ -80,20 +103,33 @@ impl Journal {
         self.trouble.as_deref()
     }
 
-    /// Syncs the file if the last time is `every_ns` ago.
+    /// Begins a sync if the last one is `every_ns` ago. It may take many seconds beside a load that writes, so a
+    /// thread of its own waits for it: loads must be kept up meanwhile.
     pub(super) fn sync_if_due(&mut self, now_ns: u64, every_ns: u64) {
-        if now_ns.saturating_sub(self.synced_at_ns) >= every_ns {
-            self.sync(now_ns);
+        let due = self.synced < self.written && now_ns.saturating_sub(self.synced_at_ns) >= every_ns;
+        if !due || self.syncing.load(Ordering::Acquire) {
+            return;
         }
+        let Ok(file) = self.file.try_clone() else { return };
+        self.syncing.store(true, Ordering::Release);
+        let syncing = self.syncing.clone();
+        let sync = move || {
+            // A failure shows as the next write's.
+            let _ = file.sync_data();
+            syncing.store(false, Ordering::Release);
+        };
+        let started = Builder::new().name("latprobe-sync".into()).stack_size(STACK_BYTES).spawn(sync);
+        if started.is_err() {
+            self.syncing.store(false, Ordering::Release);
+            return;
+        }
+        (self.synced, self.synced_at_ns) = (self.written, now_ns);
     }
 
-    pub(super) fn sync(&mut self, now_ns: u64) {
-        if self.synced < self.written {
-            // A failure shows as the next write's.
-            if self.file.sync_data().is_ok() {
-                self.synced = self.written;
-            }
+    /// Syncs the file and waits for it.
+    pub(super) fn sync(&mut self) {
+        if self.file.sync_data().is_ok() {
+            self.synced = self.written;
         }
-        self.synced_at_ns = now_ns;
     }
 }

@@ -21,7 +21,7 @@ use std::{
     },
     path::Path,
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Program name that stands for the probe itself.
@@ -149,19 +149,17 @@ impl Loads {
     /// Ends every load and whatever it started: asks, then kills. `spared` are the probe's own processes.
     /// Process ids that would not go.
     pub(super) fn stop(&mut self, dir: &Path, spared: &[i32]) -> Vec<i32> {
-        self.signal(libc::SIGTERM);
-        let deadline = std::time::Instant::now() + PATIENCE;
         let mut left = sweep::marked(dir, spared);
-        while !left.is_empty() && std::time::Instant::now() < deadline {
+        self.signal(libc::SIGTERM);
+        let deadline = Instant::now() + PATIENCE;
+        while !left.is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
-            while let Some((pid, _)) = process::reap() {
-                left.retain(|own| *own != pid);
-            }
+            while process::reap().is_some() {}
             self.drain_outputs();
-            left = sweep::marked(dir, spared);
+            left.retain(|pid| !sweep::is_gone(*pid));
         }
         self.signal(libc::SIGKILL);
-        let stuck = sweep::kill_marked(dir, spared);
+        let stuck = sweep::kill_marked(dir, spared, left);
         while process::reap().is_some() {}
         self.drain_outputs();
         self.list.clear();

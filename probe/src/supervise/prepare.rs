@@ -118,6 +118,32 @@ pub(super) fn judge(spec: &Spec, report: &Report) -> Result<Vec<Weakness>> {
 pub(super) fn inspect(spec: &Spec) -> Result<(Undo, Option<String>)> {
     check::check(spec)?;
     check::check_board(spec, &privileges::online())?;
+    check_memory(spec)?;
     let (settings, dma) = settings(spec);
     Ok((Undo::plan(&settings)?, dma))
+}
+
+/// Refuses counters that would leave the board without memory: they are locked, and the supervisor keeps a copy.
+fn check_memory(spec: &Spec) -> Result<()> {
+    let needed = Region::bytes(spec).saturating_mul(2);
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok());
+    // `MemAvailable` is there since Linux 3.14.
+    let Some(available) = kib("MemAvailable:").or_else(|| kib("MemFree:")).map(|kib: u64| kib.saturating_mul(1024))
+    else {
+        return Ok(());
+    };
+    if needed <= available / 2 {
+        return Ok(());
+    }
+    let field = "measure.bins".to_owned();
+    let threads = spec.measure.threads.len();
+    let problem = format!(
+        "{} bins for {threads} threads need {} MB, more than half of the {} MB that are available",
+        spec.measure.bins,
+        needed >> 20,
+        available >> 20
+    );
+    Err(Error::Spec { field, problem })
 }

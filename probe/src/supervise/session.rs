@@ -1,5 +1,7 @@
 //! The supervisor's life: prepare, keep everything up while it is measured, put everything back.
 
+mod ending;
+
 use super::{
     deltas::Deltas,
     dir::{RunDir, State, boot_id},
@@ -7,7 +9,7 @@ use super::{
     journal::{Change, Journal},
     loads::{Loads, Told},
     prepare::{self, Measurer},
-    privileges, settings,
+    privileges, settings, sweep,
     watch::Watch,
 };
 use crate::{
@@ -19,9 +21,7 @@ use latprobe::{
     cpulist::CpuList,
     spec::{CpuDmaLatency, Length, Spec},
     status::Stage,
-    stream::{
-        Checkpoint, End, EndReason, Event, EventKind, Header, Instrument, Phase, PhaseKind, Record, STREAM_FORMAT,
-    },
+    stream::{Checkpoint, EndReason, Event, EventKind, Header, Instrument, Phase, PhaseKind, Record, STREAM_FORMAT},
 };
 use std::{fs::File, os::fd::AsFd, time::Duration};
 
@@ -85,6 +85,7 @@ impl<'a> Session<'a> {
         let segment = dir.segments()?.last().map_or(0, |last| last.segment + 1);
         let path = dir.stream(segment);
         let mut journal = Journal::create(&path, now).doing(|| format!("cannot create {}", path.display()))?;
+        dir.sync_spec()?;
         dir.write_state(&state)?;
         let [_, _, kernel_release, ..] = system::uname().doing(|| "uname")?;
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -123,6 +124,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare(&mut self, up: fn()) -> Result<()> {
+        self.clean_up_before()?;
         let (undo, mut dma) = prepare::inspect(&self.spec)?;
         let allowed = sched::affinity().doing(|| "cannot read the CPU affinity")?;
         for problem in privileges::leave_session_groups() {
@@ -170,6 +172,18 @@ impl<'a> Session<'a> {
         self.store();
         up();
         self.start(region, &allowed)
+    }
+
+    /// What an earlier supervisor of this directory left behind: its changed settings must not pass for old values.
+    fn clean_up_before(&mut self) -> Result<()> {
+        let mut left: Vec<String> =
+            sweep::kill_marked(self.dir.path(), &[], Vec::new()).iter().map(|pid| format!("process {pid}")).collect();
+        let answer = settings::restore(self.dir)?;
+        for (path, value) in answer.restored {
+            self.event(EventKind::SettingRestored, &path, format!("left by an earlier segment, is `{value}` again"));
+        }
+        left.extend(answer.failed.into_iter().map(|(path, reason)| format!("{path} {reason}")));
+        if left.is_empty() { Ok(()) } else { Err(Error::NotRestored(left)) }
     }
 
     fn measurer(&mut self) -> Result<&mut Measurer> {
@@ -223,12 +237,12 @@ impl<'a> Session<'a> {
                 return (EndReason::Deadline, "the deadline came first".to_owned());
             }
             if !self.measuring && now >= from_ns {
-                self.checkpoint(now);
+                self.checkpoint();
                 self.begin_measuring(from_ns);
                 next_checkpoint_ns = from_ns + every_ns;
             }
             if now >= next_checkpoint_ns {
-                self.checkpoint(now);
+                self.checkpoint();
                 next_checkpoint_ns += (now - next_checkpoint_ns) / every_ns * every_ns + every_ns;
             }
             let told = self.loads.as_mut().map(|loads| loads.start_due(self.dir.path(), now)).unwrap_or_default();
@@ -264,13 +278,13 @@ impl<'a> Session<'a> {
         if let Some(loads) = &mut self.loads {
             loads.drain_outputs();
         }
-        let mut ending = None;
-        for signal in self.signals.take() {
-            if i32::try_from(signal).is_ok_and(|signal| signal != libc::SIGCHLD) {
-                ending = Some((EndReason::Stopped, "stopped on request".to_owned()));
-            }
-        }
-        self.reap().or(ending)
+        let stopped = self.stop_asked().then(|| (EndReason::Stopped, "stopped on request".to_owned()));
+        self.reap().or(stopped)
+    }
+
+    /// Whether a signal to end came since the last look.
+    fn stop_asked(&self) -> bool {
+        self.signals.take().into_iter().any(|signal| i32::try_from(signal).is_ok_and(|signal| signal != libc::SIGCHLD))
     }
 
     /// Notes every child that has ended; why measuring is over, if the measuring process is among them.
@@ -309,12 +323,13 @@ impl<'a> Session<'a> {
     }
 
     /// Writes what is new. Late samples of the warm-up come in a record of their own.
-    fn checkpoint(&mut self, now: u64) {
+    fn checkpoint(&mut self) {
         // The counts stay where they are until the disk takes them.
         if self.journal.is_full() {
             return;
         }
         let Some((_, deltas)) = &mut self.bench else { return };
+        let now = now_ns();
         let warm_up = deltas.warm_up();
         let mut record = Checkpoint { warm_up: !self.measuring, mono_ns: now, ..Default::default() };
         if self.measuring {
@@ -334,121 +349,6 @@ impl<'a> Session<'a> {
             let detail = format!("{} closed blocks were lost: the supervisor was late", lost - self.lost_blocks);
             self.event(EventKind::HandoverLost, "measure", detail);
             self.lost_blocks = lost;
-        }
-    }
-
-    fn end(mut self, reason: EndReason, mut detail: String) {
-        self.stage(Stage::Ending);
-        self.store();
-        self.stop_measuring();
-        let now = now_ns();
-        if let (Some(schedule), Some((region, _))) = (self.schedule, &self.bench) {
-            // The first due time that no thread sampled: cycles and missed periods fill the time up to there exactly.
-            let last_ns = region.slots().filter_map(|slot| slot.finished()).map(|(_, _, at_ns)| at_ns).max();
-            let in_time = reason == EndReason::Completed && schedule.until_ns != u64::MAX;
-            let ended_ns = if in_time { schedule.until_ns } else { last_ns.unwrap_or(now) };
-            self.checkpoint(now);
-            self.phase(PhaseKind::Ended, ended_ns);
-        }
-        self.store();
-        self.stop_loads();
-        self.dma_latency = None;
-        let restored = self.restore(&mut detail);
-        let threads = self.bench.as_ref().map(|(_, deltas)| deltas.totals()).unwrap_or_default();
-        let detail_text = detail.clone();
-        self.journal.append(&Record::End(End { mono_ns: now_ns(), reason, detail: detail_text, restored, threads }));
-        self.store_patiently(&mut detail);
-        self.state.stage = match reason {
-            EndReason::Completed => Stage::Done,
-            EndReason::Stopped => Stage::Stopped,
-            EndReason::Deadline | EndReason::Failed => Stage::Failed,
-        };
-        self.state.message = (!detail.is_empty()).then_some(detail);
-        self.state_stored = false;
-        self.store_patiently(&mut String::new());
-        if let Some(guard) = self.guard.take() {
-            guard.dismiss();
-        }
-    }
-
-    /// Asks the threads to end, waits as long as their longest sleep, then kills.
-    fn stop_measuring(&mut self) {
-        let Some(measurer) = self.measurer.take() else { return };
-        let longest_ns = self.spec.measure.threads.iter().map(|thread| thread.interval_ns).max().unwrap_or(0);
-        let asked = self.schedule.is_some();
-        if let (true, Some((region, _))) = (asked, &self.bench) {
-            region.ask_stop();
-        }
-        let give_up_ns = now_ns() + if asked { 2 * longest_ns + 2 * SECOND_NS } else { 0 };
-        while now_ns() < give_up_ns {
-            let left = Duration::from_nanos(give_up_ns.saturating_sub(now_ns()));
-            // A failing poll costs time, not samples.
-            let _ = fd::poll(&[self.signals.as_fd()], left);
-            self.signals.take();
-            while let Some((pid, how)) = process::reap() {
-                if pid == measurer.pid {
-                    return;
-                }
-                let told = self.loads.as_mut().and_then(|loads| loads.ended(pid, how, now_ns()));
-                self.tell(told);
-            }
-        }
-        let _ = process::kill(measurer.pid, libc::SIGKILL);
-        let _ = process::wait_for(measurer.pid);
-        if asked {
-            self.event(EventKind::MeasurerGone, "measure", "did not end when asked and was killed".to_owned());
-        }
-    }
-
-    fn stop_loads(&mut self) {
-        let Some(mut loads) = self.loads.take() else { return };
-        let spared: Vec<i32> = self.guard.iter().map(|guard| guard.pid).collect();
-        let stuck = loads.stop(self.dir.path(), &spared);
-        if !stuck.is_empty() {
-            self.note("loads", format!("processes {stuck:?} did not end when killed"));
-        }
-    }
-
-    fn restore(&mut self, detail: &mut String) -> bool {
-        match settings::restore(self.dir) {
-            Ok(answer) => {
-                for (path, value) in answer.restored {
-                    self.event(EventKind::SettingRestored, &path, format!("is `{value}` again"));
-                }
-                let restored = answer.failed.is_empty();
-                for (path, reason) in answer.failed {
-                    detail.push_str(&format!("; {path} not put back: {reason}"));
-                    self.event(EventKind::RestoreFailed, &path, reason);
-                }
-                restored
-            }
-            Err(error) => {
-                detail.push_str(&format!("; settings not put back: {error}"));
-                self.event(EventKind::RestoreFailed, "undo.json", error.to_string());
-                false
-            }
-        }
-    }
-
-    /// Writes until it is written, the deadline comes, or someone asks to stop.
-    fn store_patiently(&mut self, detail: &mut String) {
-        loop {
-            self.store();
-            self.journal.sync(now_ns());
-            if self.journal.is_written() && self.state_stored {
-                return;
-            }
-            let now = now_ns();
-            let asked =
-                self.signals.take().iter().any(|signal| i32::try_from(*signal).is_ok_and(|s| s != libc::SIGCHLD));
-            if asked || now >= self.deadline_ns {
-                detail.push_str(&format!(
-                    "; the stream is incomplete: {}",
-                    self.journal.trouble().unwrap_or("not written")
-                ));
-                return;
-            }
-            let _ = fd::poll(&[self.signals.as_fd()], Duration::from_nanos(RETRY_NS));
         }
     }
 

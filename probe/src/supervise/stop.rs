@@ -16,6 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// After the time that the caller gives: for a last word, in s.
+const LAST_SECONDS: u64 = 5;
+
 /// `latprobe status DIR`
 pub(crate) fn status(mut args: Args) -> Result<()> {
     let dir = RunDir::open(&args.path("DIR")?)?;
@@ -33,34 +36,45 @@ pub(crate) fn stop(mut args: Args) -> Result<()> {
 }
 
 fn stop_within(dir: &RunDir, seconds: u64) -> Result<Status> {
-    let deadline = Instant::now() + Duration::from_secs(seconds);
-    while dir.is_alive()? {
-        // The id is the supervisor's own as long as it carries the run's mark.
-        let pid = dir.state()?.map(|state| state.supervisor_pid);
-        let pid = pid.filter(|pid| sweep::marked(dir.path(), &[]).contains(pid));
-        if let Some(pid) = pid {
-            // It may end by itself at this moment.
-            let _ = process::kill(pid, libc::SIGTERM);
-        }
-        let look_again = Instant::now() + Duration::from_secs(5);
-        while dir.is_alive()? && Instant::now() < look_again.min(deadline) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        if Instant::now() >= deadline && dir.is_alive()? {
-            if pid.is_some() {
-                return Err(Error::StillRunning { pid, seconds });
-            }
-            // Only a guard that does not come to its end: its work is done here.
-            break;
+    if !ends_within(dir, seconds)? && !ends_within(dir, LAST_SECONDS)? {
+        // Only a guard that does not come to its end may be left: its work is done below.
+        if let Some(pid) = supervisor(dir)? {
+            return Err(Error::StillRunning { pid, seconds });
         }
     }
     clean(dir)?;
     dir.status()
 }
 
+/// Asks the supervisor once to end, and waits. The second time it ends without what a full disk does not take.
+fn ends_within(dir: &RunDir, seconds: u64) -> Result<bool> {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    let mut asked = false;
+    while dir.is_alive()? {
+        if !asked {
+            if let Some(pid) = supervisor(dir)? {
+                // It may end by itself at this moment.
+                let _ = process::kill(pid, libc::SIGTERM);
+                asked = true;
+            }
+        }
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(true)
+}
+
+/// The supervisor's process id, which is its own as long as it carries the run's mark.
+fn supervisor(dir: &RunDir) -> Result<Option<i32>> {
+    let pid = dir.state()?.map(|state| state.supervisor_pid);
+    Ok(pid.filter(|pid| sweep::marked(dir.path(), &[]).contains(pid)))
+}
+
 /// After a supervisor that could not clean up itself: no process, no changed setting stays.
 fn clean(dir: &RunDir) -> Result<Restored> {
-    let stuck = sweep::kill_marked(dir.path(), &[]);
+    let stuck = sweep::kill_marked(dir.path(), &[], Vec::new());
     let answer = settings::restore(dir)?;
     let mut left: Vec<String> = answer.failed.iter().map(|(path, reason)| format!("{path} {reason}")).collect();
     left.extend(stuck.iter().map(|pid| format!("process {pid} does not end")));

@@ -4,7 +4,7 @@
 //! and unlike a noted process id it cannot come to mean a stranger.
 
 use crate::rt::process;
-use std::{fs, path::Path, time::Duration};
+use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 /// Variable that names the run's directory.
 pub(super) const MARK: &str = "LATPROBE_RUN";
@@ -23,18 +23,29 @@ pub(super) fn marked(dir: &Path, spared: &[i32]) -> Vec<i32> {
         .collect()
 }
 
-/// Kills them until none is left; the ids of those that would not go.
-pub(super) fn kill_marked(dir: &Path, spared: &[i32]) -> Vec<i32> {
-    for _ in 0..100 {
-        let pids = marked(dir, spared);
-        if pids.is_empty() {
-            return pids;
-        }
-        for pid in pids {
+/// Kills them until they and `known` others are gone; the ids of those that would not go.
+///
+/// One that is on its way out has no environment any more: it is waited for by its id.
+pub(super) fn kill_marked(dir: &Path, spared: &[i32], known: Vec<i32>) -> Vec<i32> {
+    let mut left: BTreeSet<i32> = known.into_iter().collect();
+    for _ in 0..250 {
+        let alive = marked(dir, spared);
+        for pid in &alive {
             // Gone meanwhile is fine.
-            let _ = process::kill(pid, libc::SIGKILL);
+            let _ = process::kill(*pid, libc::SIGKILL);
+        }
+        left.extend(alive);
+        left.retain(|pid| !is_gone(*pid));
+        if left.is_empty() {
+            break;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    marked(dir, spared)
+    left.into_iter().collect()
+}
+
+/// Not there, or nothing but an exit code that somebody has to fetch.
+pub(super) fn is_gone(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }

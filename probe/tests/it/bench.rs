@@ -22,8 +22,14 @@ pub(crate) const SETTING: &str = "/proc/sys/vm/stat_interval";
 /// Runs share the machine's settings and CPUs: one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// `None` where the machine does not let a real run be made; the reason is printed.
+/// Says why a test is skipped; under CI that is a failure.
 #[expect(clippy::print_stdout, reason = "a skipped test says why")]
+pub(crate) fn skipped(reason: &str) {
+    println!("skipped: {reason}");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "cannot be skipped under CI: {reason}");
+}
+
+/// `None` where the machine does not let a real run be made; the reason is printed.
 pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
     let guard = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let root = std::fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0);
@@ -33,8 +39,7 @@ pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
         (false, _) => "not root",
         (true, false) => "SCHED_FIFO is not permitted here",
     };
-    println!("skipped: {reason}");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "cannot be skipped under CI: {reason}");
+    skipped(reason);
     None
 }
 

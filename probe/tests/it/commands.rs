@@ -2,8 +2,14 @@
 
 use crate::bench::{Bench, failed, load, ok, probe, setting_now, spec, turn};
 use latprobe::{
-    spec::{Policy, Setting, Spec, Thread, Weakness},
+    spec::{Length, Policy, Setting, Spec, Thread, Weakness},
     status::{Capture, Lock, Stage},
+};
+use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Output},
 };
 
 #[test]
@@ -185,4 +191,40 @@ fn the_command_line_is_explained() {
     let version = String::from_utf8(ok(probe(&["--version"]))).expect("UTF-8");
     let expected = format!("latprobe {} (spec 1, stream 1, {})\n", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
     assert_eq!(version, expected);
+}
+
+/// A copy of the probe and a run that a plain user may use.
+fn as_nobody(spec: &Spec) -> (tempfile::TempDir, Bench, Output) {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let open = |path: &Path| std::fs::set_permissions(path, Permissions::from_mode(0o777)).expect("mine");
+    let (program, dir) = (root.path().join("latprobe"), root.path().join("run"));
+    std::fs::copy(env!("CARGO_BIN_EXE_latprobe"), &program).expect("room");
+    std::fs::create_dir(&dir).expect("new");
+    [root.path(), &dir].into_iter().for_each(open);
+    let bench = Bench::at(&dir, spec);
+    let command = format!("exec {} run {}", program.display(), dir.display());
+    let output = Command::new("su").args(["-s", "/bin/sh", "nobody", "-c", &command]).output().expect("su runs");
+    (root, bench, output)
+}
+
+#[test]
+fn a_plain_user_is_told_what_is_missing_and_may_accept_it() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("plain");
+    spec.length = Length::DurationNs(300_000_000);
+    let (_root, _bench, output) = as_nobody(&spec);
+    let (code, words) = failed(output);
+    let expected = "latprobe: refused: thread 0: fifo priority 90 was refused: Operation not permitted (os error 1) \
+                    (needs root, CAP_SYS_NICE or RLIMIT_RTPRIO; with RT_GROUP_SCHED also a cgroup that has real-time runtime)";
+    // Where the limit of locked memory is low, that comes first.
+    assert!(code == 1 && words.ends_with(expected.trim_start_matches("latprobe: refused: ")), "{words}");
+    spec.accept = vec![Weakness::PolicyNotGranted, Weakness::MemoryNotLocked];
+    let (_root, bench, output) = as_nobody(&spec);
+    ok(output);
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    let setup = folded.instrument.as_ref().expect("set up");
+    assert_eq!(setup.threads[0].policy, Policy::Other);
+    assert!(setup.accepted.contains(&Weakness::PolicyNotGranted));
+    assert_eq!(folded.threads[0].histogram.total() + folded.threads[0].missed, 300);
 }

@@ -1,6 +1,6 @@
 //! What a run must survive, or leave clean behind it.
 
-use crate::bench::{Bench, MS_NS, SECOND_NS, kill, load, ok, setting, setting_now, spec, turn};
+use crate::bench::{Bench, MS_NS, SECOND_NS, kill, load, ok, setting, setting_now, skipped, spec, turn};
 use latprobe::{
     spec::{Length, Spec},
     status::Stage,
@@ -72,6 +72,27 @@ fn restore_cleans_up_when_nobody_else_could() {
     assert_eq!(bench.processes(), [0; 0]);
     let again = String::from_utf8(ok(bench.command(&["restore"]))).expect("UTF-8");
     assert_eq!(again.trim_end(), r#"{"restored":[],"failed":[],"note":"no settings to put back"}"#);
+}
+
+#[test]
+fn continuing_puts_back_what_the_dead_segment_left() {
+    let Some(_turn) = turn() else { return };
+    let (mut spec, before) = long("continued");
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    kill(bench.process("latprobe-guard"), "-KILL");
+    kill(pid, "-KILL");
+    bench.until("dead", |status| status.stage == Stage::Dead);
+    (spec.length, spec.loads) = (Length::DurationNs(300 * MS_NS), vec![]);
+    bench.write(&spec);
+    ok(bench.command(&["run", "--continue"]));
+    assert_eq!(bench.over().stage, Stage::Done);
+    assert_eq!(setting_now(), before);
+    assert_eq!(bench.processes(), [0; 0]);
+    let events = bench.folded(1).events;
+    let restored = events.iter().filter(|event| event.kind == EventKind::SettingRestored).count();
+    assert_eq!(restored, 2, "{events:?}");
 }
 
 #[test]
@@ -150,18 +171,16 @@ impl Drop for SmallDisk {
     }
 }
 
-#[test]
-fn a_full_disk_delays_the_stream_and_loses_nothing() {
-    let Some(_turn) = turn() else { return };
+/// A run on a small disk that is full from soon after its start.
+fn on_a_full_disk(deadline_ns: u64) -> Option<(SmallDisk, Bench, std::path::PathBuf)> {
     let Some(disk) = SmallDisk::new("256k") else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "cannot be skipped under CI: no mount");
-        println!("skipped: a tmpfs cannot be mounted here");
-        return;
+        skipped("a tmpfs cannot be mounted here");
+        return None;
     };
     let dir = disk.path().join("run");
     std::fs::create_dir(&dir).expect("room");
     let mut spec = spec("full");
-    spec.length = Length::DurationNs(3 * SECOND_NS);
+    (spec.length, spec.deadline_ns) = (Length::DurationNs(3 * SECOND_NS), deadline_ns);
     // More in every second than fits the rest of a page.
     (spec.measure.threads, spec.checkpoint_ns) = (vec![spec.measure.threads[0].clone(); 20], 100 * MS_NS);
     let bench = Bench::at(&dir, &spec);
@@ -169,11 +188,18 @@ fn a_full_disk_delays_the_stream_and_loses_nothing() {
     bench.until("measuring", |status| status.stage == Stage::Measuring);
     let filler = disk.path().join("filler");
     // Fills what is left, to the last byte.
-    let fill = || Command::new("dd").args(["if=/dev/zero", "bs=512"]).arg(format!("of={}", filler.display())).output();
-    assert!(!fill().expect("dd runs").status.success());
+    let fill = Command::new("dd").args(["if=/dev/zero", "bs=512"]).arg(format!("of={}", filler.display())).output();
+    assert!(!fill.expect("dd runs").status.success());
+    Some((disk, bench, filler))
+}
+
+#[test]
+fn a_full_disk_delays_the_stream_and_loses_nothing() {
+    let Some(_turn) = turn() else { return };
+    let Some((_disk, bench, filler)) = on_a_full_disk(60 * SECOND_NS) else { return };
     // Past the end of the measuring: the run waits for room with what it has to say.
     bench.until("past its end", |status| status.mono_ns - status.start_mono_ns > 4 * SECOND_NS);
-    assert!(!bench.status().stage.is_over(), "the end must wait for room");
+    assert_eq!(bench.status().stage, Stage::Ending);
     std::fs::remove_file(&filler).expect("there");
     let status = bench.over();
     assert_eq!((status.stage, status.message), (Stage::Done, None));
@@ -184,7 +210,18 @@ fn a_full_disk_delays_the_stream_and_loses_nothing() {
     let notes: Vec<&str> = folded.events.iter().filter(|e| e.subject == "stream").map(|e| e.detail.as_str()).collect();
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(notes[0].contains("No space left on device") && notes[1].contains("nothing is lost"), "{notes:?}");
-    drop(bench);
+}
+
+#[test]
+fn a_disk_that_stays_full_ends_the_run_at_its_deadline() {
+    let Some(_turn) = turn() else { return };
+    let Some((_disk, bench, _filler)) = on_a_full_disk(5 * SECOND_NS) else { return };
+    let status = bench.over();
+    let expected = "the stream is incomplete: No space left on device (os error 28)";
+    assert_eq!((status.stage, status.message.as_deref()), (Stage::Failed, Some(expected)));
+    assert_eq!(bench.processes(), [0; 0]);
+    let folded = bench.folded(0);
+    assert!(folded.end.is_none() && folded.damage.is_empty());
 }
 
 #[test]

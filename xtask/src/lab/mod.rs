@@ -147,6 +147,22 @@ impl Powered {
         self.0.target_file()
     }
 
+    /// Network cable in (`true`) or out.
+    pub(crate) fn link(&self, up: bool) -> Result<()> {
+        link(&self.0, up)
+    }
+
+    /// Presses the reset button.
+    pub(crate) fn reset(&self) -> Result<()> {
+        reset(&self.0)
+    }
+
+    /// The last lines on the serial console.
+    pub(crate) fn console_tail(&self) -> String {
+        let log = std::fs::read(self.0.path("console.log")).unwrap_or_default();
+        String::from_utf8_lossy(&log[log.len().saturating_sub(2000)..]).into_owned()
+    }
+
     /// Takes it down, with the error if that does not work.
     pub(crate) fn down(self) -> Result<()> {
         down(&self.0)

@@ -9,6 +9,11 @@ use super::{Format, Options, Reason, Refusal, json};
 pub(super) trait Family {
     /// Takes the line if it belongs to this format.
     fn line(&mut self, line: Line<'_>, context: &mut Context) -> bool;
+    /// Takes whole lines that say nothing new from the start of `bytes`; gives how many bytes and lines.
+    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let _ = bytes;
+        (0, 0)
+    }
     /// The stream has ended, or another format's run begins.
     fn finish(&mut self, context: &mut Context);
 }
@@ -233,6 +238,10 @@ impl Taker for Collector {
             }
         }
         if self.context.too_large { Next::Stop } else { Next::Line }
+    }
+
+    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
+        self.families.get_mut(self.active).map_or((0, 0), |family| family.skip(bytes))
     }
 
     fn document(&mut self, bytes: &[u8], line: u64) -> (usize, bool) {

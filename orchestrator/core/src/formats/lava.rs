@@ -9,7 +9,9 @@ use super::number::{Decimal, Unit, count, words};
 use std::collections::BTreeMap;
 
 /// Test names that say which tool the numbers are from.
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 11] = [
+    "rtla-timerlat",
+    "rtla-osnoise",
     "cyclictest",
     "cyclicdeadline",
     "signaltest",

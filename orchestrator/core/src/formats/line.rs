@@ -29,6 +29,11 @@ pub(super) enum Next {
 pub(super) trait Taker {
     /// Takes a line.
     fn line(&mut self, line: Line<'_>) -> Next;
+    /// Takes whole lines that say nothing new from the start of `bytes`; gives how many bytes and lines.
+    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let _ = bytes;
+        (0, 0)
+    }
     /// A line opens with a brace. Takes bytes of a document from `bytes`; gives how many it took and whether it goes on.
     fn document(&mut self, bytes: &[u8], line: u64) -> (usize, bool);
 }
@@ -75,6 +80,11 @@ impl Cutter {
                 if goes_on {
                     continue;
                 }
+            }
+            if self.carry.is_empty() && bytes.first().is_some_and(u8::is_ascii_digit) {
+                let (skipped, lines) = taker.skip(bytes);
+                self.number += lines;
+                bytes = bytes.get(skipped..).unwrap_or_default();
             }
             let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else {
                 self.keep(bytes);

@@ -119,6 +119,16 @@ impl Format {
         }
     }
 
+    /// Does `--as` with this format mean a document of `format`? Tools with text and JSON go by one name.
+    fn names(self, format: Self) -> bool {
+        let also = match format {
+            Self::RtTestsJson => &[Self::Cyclictest, Self::CyclictestNs, Self::RtTestsPairs, Self::Oslat][..],
+            Self::LinaroRtla => &[Self::RtlaHist],
+            _ => &[],
+        };
+        self == format || also.contains(&self)
+    }
+
     /// A reader of the format, if it is one of lines that no other reader takes.
     fn family(self) -> Option<Box<dyn Family>> {
         Some(match self {

@@ -15,7 +15,18 @@ const MAX_DIGITS: u32 = 38;
 impl Decimal {
     /// Reads a number from the start of `text`: sign, digits, point, digits; gives it and the bytes it took.
     /// No exponent, no `nan`, no `inf`: the tools print those only where there is no value.
+    #[inline]
     pub(super) fn take(text: &[u8]) -> Option<(Self, usize)> {
+        match take_count(text) {
+            Some((digits, taken)) if text.get(taken) != Some(&b'.') => {
+                Some((Self { negative: false, digits: u128::from(digits), scale: 0 }, taken))
+            }
+            _ => Self::take_any(text),
+        }
+    }
+
+    /// With a sign, a fraction, or more digits than 64 bits hold.
+    fn take_any(text: &[u8]) -> Option<(Self, usize)> {
         let negative = text.first() == Some(&b'-');
         let mut at = usize::from(negative || text.first() == Some(&b'+'));
         let (mut digits, mut scale, mut kept, mut seen, mut point) = (0u128, 0u32, 0u32, false, false);
@@ -147,6 +158,26 @@ pub(super) fn take_count(text: &[u8]) -> Option<(u64, usize)> {
     (at > 0).then_some((value, at))
 }
 
+/// Reads a blank or tab, exactly six digits and another blank or tab from the start of `text`: the usual column of a
+/// histogram row, eight bytes at once.
+#[inline]
+pub(super) fn take_six(text: &[u8]) -> Option<u64> {
+    /// In each byte of the six digits.
+    const DIGITS: u64 = 0x00ff_ffff_ffff_ff00;
+    let eight = u64::from_le_bytes(*text.first_chunk()?);
+    let blank = |byte: u64| byte == u64::from(b' ') || byte == u64::from(b'\t');
+    let all_digits = (eight & 0x00f0_f0f0_f0f0_f000) == 0x0030_3030_3030_3000
+        && ((eight & DIGITS).wrapping_add(0x0006_0606_0606_0600) & 0x00f0_f0f0_f0f0_f000) == 0x0030_3030_3030_3000;
+    if !all_digits || !blank(eight & 0xff) || !blank(eight >> 56) {
+        return None;
+    }
+    // The first digit is in the lowest byte. Pairs of digits, then the three pairs.
+    let digits = (eight >> 8) & 0x0f0f_0f0f_0f0f;
+    let pairs = digits * 10 + (digits >> 8);
+    let pair = |shift: u32| (pairs >> shift) & 0xff;
+    Some(pair(0) * 10_000 + pair(16) * 100 + pair(32))
+}
+
 /// A count that fills all of `text` (blanks around it allowed).
 pub(super) fn count(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
@@ -213,5 +244,18 @@ mod tests {
         assert_eq!(take_count(b"18446744073709551615x"), Some((u64::MAX, 20)));
         assert_eq!(take_count(b"18446744073709551616"), None);
         assert_eq!(take_count(b"x"), None);
+        for (text, expected) in [
+            (&b" 012345\t"[..], Some(12_345)),
+            (b"\t999999 x", Some(999_999)),
+            (b"\t000000\t", Some(0)),
+            (b"\t0000001\t", None),
+            (b"\t00000a\t", None),
+            (b"\t00000:\t", None),
+            (b"\t00000/\t", None),
+            (b"0012345\t", None),
+            (b" 012345", None),
+        ] {
+            assert_eq!(take_six(text), expected, "{}", String::from_utf8_lossy(text));
+        }
     }
 }

@@ -29,6 +29,8 @@ struct Run {
     all: Option<Vec<Option<Decimal>>>,
     in_all: bool,
     has_count: bool,
+    /// A threshold (`-T`, `-i`, `-a`) ended the run.
+    stopped: bool,
     /// Whole lines of the summary; there are five.
     summary_lines: u8,
     damaged: Option<(u64, u64)>,
@@ -164,6 +166,9 @@ impl Run {
         if let Some((rows, first)) = self.damaged {
             measurement.incomplete(format!("{rows} damaged rows are left out, the first at line {first}"));
         }
+        if self.stopped {
+            measurement.incomplete("stopped at a threshold: the tail was not seen");
+        }
         if self.summary_lines < 5 {
             measurement.incomplete("the summary (over, count, min, avg, max) is missing or cut");
         }
@@ -214,6 +219,7 @@ impl RtlaHist {
             all: None,
             in_all: false,
             has_count: false,
+            stopped: false,
             summary_lines: 0,
             damaged: None,
             last_index: None,
@@ -242,6 +248,10 @@ impl Family for RtlaHist {
             return self.heading(line, names, context);
         }
         let Some(run) = &mut self.run else { return false };
+        if text.starts_with(b"rtla timerlat hit stop tracing") {
+            run.stopped = true;
+            return true;
+        }
         if text.first().is_some_and(u8::is_ascii_digit) && !run.has_count {
             return take_count(text).is_some() && run.row(line, context);
         }

@@ -22,6 +22,8 @@ struct Run {
     cpus: BTreeMap<u64, Row>,
     all: Option<Row>,
     elided: Option<u64>,
+    /// A threshold ended the run.
+    stopped: bool,
     damaged: Option<(u64, u64)>,
 }
 
@@ -85,6 +87,9 @@ impl Run {
         if let Some(line) = self.elided {
             measurement.incomplete(format!("line {line}: rows of some CPUs were cut out of the file"));
         }
+        if self.stopped {
+            measurement.incomplete("stopped at a threshold: the tail was not seen");
+        }
         if let Some((rows, first)) = self.damaged {
             measurement.incomplete(format!("{rows} damaged rows are left out, the first at line {first}"));
         }
@@ -136,14 +141,25 @@ impl Family for RtlaTop {
                 // Drawn again: the ALL row belongs to the old table.
                 Some(run) => run.all = None,
                 None => {
-                    let run =
-                        Run { line: line.number, unit, cpus: BTreeMap::new(), all: None, elided: None, damaged: None };
+                    let run = Run {
+                        line: line.number,
+                        unit,
+                        cpus: BTreeMap::new(),
+                        all: None,
+                        elided: None,
+                        stopped: false,
+                        damaged: None,
+                    };
                     self.run = Some(run);
                 }
             }
             return true;
         }
         let Some(run) = &mut self.run else { return false };
+        if text.starts_with(b"rtla timerlat hit stop tracing") {
+            run.stopped = true;
+            return true;
+        }
         if text.starts_with(b"CPU COUNT") || text.starts_with(b"---") {
             return true;
         }
@@ -173,6 +189,7 @@ impl Family for RtlaTop {
                 cpus: BTreeMap::new(),
                 all: None,
                 elided: None,
+                stopped: false,
                 damaged: None,
             };
             let ended = std::mem::replace(run, next);

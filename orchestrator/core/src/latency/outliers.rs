@@ -36,13 +36,12 @@ mod tests {
     fn worst(latencies_us: &[u64]) -> Vec<WorstSample> {
         let sample = |us: &u64| WorstSample {
             latency_ns: us * 1000,
-            thread: 0,
             cpu: Some(1),
-            segment: 0,
             cycle: *us,
             mono_ns: us * 1_000_000_000,
             during_contact: false,
             since_start_ns: us * 1_000_000_000,
+            ..WorstSample::default()
         };
         latencies_us.iter().map(sample).collect()
     }

@@ -301,6 +301,14 @@ fn an_invalid_run_has_no_verdict_but_its_figures_are_shown() {
 }
 
 #[test]
+fn every_rule_is_documented() {
+    let documented = include_str!("../../../../docs/validity.md");
+    for (rule, _) in RULES {
+        assert!(documented.contains(&format!("\n| `{rule}` |")), "{rule} is not in docs/validity.md");
+    }
+}
+
+#[test]
 fn judging_twice_gives_the_same() {
     assert_eq!(good().judge(), good().judge());
 }

@@ -39,6 +39,11 @@ pub(super) fn measurement(mut run: Run, nanoseconds: bool) -> Measurement {
         run.status.clear();
     }
     measurement.threads = threads(&run, unit, &mut measurement);
+    let asked = command.and_then(|command| command.number('t', "threads"));
+    let found = u64::try_from(measurement.threads.len()).unwrap_or(u64::MAX);
+    if let Some(asked) = asked.filter(|asked| *asked > found) {
+        measurement.incomplete(format!("{asked} threads are asked for, {found} are there"));
+    }
     missing_parts(&run, &mut measurement, loops, wants_histogram);
     measurement
 }
@@ -92,7 +97,8 @@ fn columns(run: &Run, measurement: &mut Measurement) -> usize {
     let rows = run.rows.as_ref().filter(|rows| rows.any());
     let in_rows = rows.map(|rows| rows.columns - usize::from(rows.columns >= 3 && rows.last_is_sum));
     let (Some(footer), Some(rows)) = (run.footer.threads(), rows) else {
-        return run.footer.threads().or(in_rows).unwrap_or(0);
+        let widest = run.footer.max.as_ref().or(run.footer.total.as_ref()).map(Vec::len);
+        return run.footer.threads().or(in_rows).or(widest).unwrap_or(0);
     };
     match rows.columns.checked_sub(footer) {
         Some(0) => {}

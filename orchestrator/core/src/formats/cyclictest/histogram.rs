@@ -5,7 +5,7 @@
 
 use crate::formats::collect::Context;
 use crate::formats::line::Line;
-use crate::formats::number::{Decimal, take_count, words};
+use crate::formats::number::{Decimal, take_count, take_six, words};
 
 /// More columns than threads that cyclictest starts on any machine.
 const MAX_COLUMNS: usize = 4096;
@@ -72,6 +72,30 @@ impl Rows {
         self.other_row(index, tail, line, context)
     }
 
+    /// Takes rows without samples from the start of `bytes` as long as they look like the last one; gives how many
+    /// bytes and lines. A dense histogram is nearly all such rows.
+    pub(super) fn skip_empty(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let Some(mut last) = self.last_index.and_then(six_digits).filter(|_| !self.zero_tail.is_empty()) else {
+            return (0, 0);
+        };
+        let width = ROW_WIDTH + self.zero_tail.len() + 1;
+        let (mut taken, mut lines) = (0, 0);
+        while let Some(row) = bytes.get(taken..taken + width) {
+            let Some(head) = row.first_chunk::<8>() else { break };
+            let index = u64::from_be_bytes(*head) >> 16;
+            let (tail, end) = row[ROW_WIDTH..].split_at(self.zero_tail.len());
+            if !are_digits(index) || index <= last || tail != self.zero_tail.as_slice() || end != b"\n" {
+                break;
+            }
+            (last, taken, lines) = (index, taken + width, lines + 1);
+        }
+        if lines > 0 {
+            let digits = last.to_be_bytes();
+            self.last_index = take_count(&digits[2..]).map(|(index, _)| index);
+        }
+        (taken, lines)
+    }
+
     fn other_row(&mut self, index: u64, tail: &[u8], line: Line<'_>, context: &mut Context) -> bool {
         let mut counts = std::mem::take(&mut self.counts);
         let usable = read_counts(tail, line.ended, &mut counts)
@@ -120,9 +144,32 @@ impl Rows {
     }
 }
 
+/// An index as it is printed, six digits as the bytes of a number; these order as the indices do.
+fn six_digits(index: u64) -> Option<u64> {
+    let mut rest = index;
+    let mut printed = 0;
+    for place in 0..6 {
+        printed |= (u64::from(b'0') + rest % 10) << (8 * place);
+        rest /= 10;
+    }
+    (rest == 0).then_some(printed)
+}
+
+fn are_digits(six: u64) -> bool {
+    let high = |value: u64| value & 0xf0f0_f0f0_f0f0 == 0x3030_3030_3030;
+    high(six) && high(six + 0x0606_0606_0606)
+}
+
 fn read_counts(mut tail: &[u8], ended: bool, counts: &mut Vec<u64>) -> bool {
     counts.clear();
     loop {
+        while let Some(count) = take_six(tail) {
+            if counts.len() == MAX_COLUMNS {
+                return false;
+            }
+            counts.push(count);
+            tail = &tail[1 + ROW_WIDTH..];
+        }
         let blanks = tail.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         tail = &tail[blanks..];
         if tail.is_empty() {
@@ -219,4 +266,41 @@ fn is_list(text: &[u8]) -> bool {
         || text
             .strip_prefix(b"Thread ")
             .is_some_and(|rest| take_count(rest).is_some_and(|(_, taken)| rest.get(taken) == Some(&b':')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rows: &mut Rows, text: &str) {
+        let line = Line { number: 1, text: text.as_bytes(), ended: true };
+        assert!(rows.row(line, &mut Context::default()), "{text}");
+    }
+
+    #[test]
+    fn only_rows_without_samples_and_in_order_are_skipped() {
+        let mut rows = Rows::new();
+        row(&mut rows, "000007 000001\t000002");
+        assert_eq!(
+            rows.skip_empty(b"000008 000000\t000000\n"),
+            (0, 0),
+            "what an empty row looks like is not known yet"
+        );
+        row(&mut rows, "000008 000000\t000000");
+        for (text, lines) in [
+            ("000009 000000\t000000\n000012 000000\t000000\n", 2),
+            ("000012 000000\t000000\n", 0),
+            ("000013 000000\t000001\n", 0),
+            ("000013 000000\t000000\t000000\n", 0),
+            ("00001x 000000\t000000\n", 0),
+            ("00001: 000000\t000000\n", 0),
+            ("000099 000000\t000000", 0),
+            ("000100 000000\t000000\n# Total: 1 2\n", 1),
+            ("0000101 000000\t000000\n", 0),
+        ] {
+            assert_eq!(rows.skip_empty(text.as_bytes()), (21 * lines, lines as u64), "{text}");
+        }
+        assert_eq!(rows.last_index, Some(100));
+        assert_eq!((rows.sums.as_slice(), rows.damaged), (&[Some(1), Some(2)][..], None));
+    }
 }

@@ -211,6 +211,11 @@ impl Family for Cyclictest {
         }
     }
 
+    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let rows = self.run.as_mut().filter(|_| self.in_rows).and_then(|run| run.rows.as_mut());
+        rows.map_or((0, 0), |rows| rows.skip_empty(bytes))
+    }
+
     fn finish(&mut self, context: &mut Context) {
         let policy = self.policy_line;
         if self.run.is_none()

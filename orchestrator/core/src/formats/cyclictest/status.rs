@@ -36,9 +36,11 @@ pub(super) enum Reading {
 impl Status {
     /// Reads a line; anything may stand before the `T:`.
     pub(super) fn read(text: &[u8], ended: bool) -> Reading {
-        let Some(start) = start(text) else { return Reading::Other };
+        let plain = text.starts_with(b"T:");
+        let Some(start) = (if plain { Some(2) } else { start_within(text) }) else { return Reading::Other };
         match Self::fields(&text[start..], ended) {
             Some(status) => Reading::Status(status),
+            None if plain && memchr::memmem::find(text, b"C:").is_none() => Reading::Other,
             None => Reading::Damaged,
         }
     }
@@ -100,12 +102,9 @@ impl Status {
     }
 }
 
-/// Where the thread's number begins, if this can be a status line.
-fn start(text: &[u8]) -> Option<usize> {
-    if text.starts_with(b"T:") {
-        return memchr::memmem::find(text, b"C:").map(|_| 2);
-    }
-    // Behind a prompt, a time stamp or a log prefix: only with the fields that make it one.
+/// Where the thread's number begins behind a prompt, a time stamp or a log prefix: only with the fields that make it a
+/// status line.
+fn start_within(text: &[u8]) -> Option<usize> {
     let c = memchr::memmem::find(text, b" C:")?;
     after(&text[c..], b"Min:")?;
     let t = memchr::memmem::rfind(&text[..c], b"T:")?;

@@ -1,6 +1,6 @@
 //! Comma-separated values: one line per occupied bin of each thread, or one line for the run.
 
-use super::{Export, Source, validity_word, verdict_word};
+use super::{Export, Source};
 use crate::result::Figure;
 use latprobe::histogram::DifferentBins;
 use std::fmt::Write as _;
@@ -35,8 +35,8 @@ pub fn csv_run(source: &Source) -> Export {
         ("repetition", identity.repetition.to_string()),
         ("started_at", quoted(identity.started_at.as_deref().unwrap_or_default())),
         ("kernel_release", quoted(result.board.kernel_release.as_deref().unwrap_or_default())),
-        ("validity", validity_word(result.validity).to_owned()),
-        ("verdict", verdict_word(result.verdict).to_owned()),
+        ("validity", result.validity.to_string()),
+        ("verdict", result.verdict.to_string()),
         ("cycles", total.cycles.to_string()),
         ("missed", total.missed.to_string()),
         ("overflow", total.overflow.to_string()),

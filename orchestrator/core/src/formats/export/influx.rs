@@ -1,6 +1,6 @@
 //! InfluxDB line protocol: one point for the run, one for each thread.
 
-use super::{Export, Source, validity_word, verdict_word};
+use super::{Export, Source};
 use crate::result::Row;
 use std::fmt::Write as _;
 
@@ -25,12 +25,12 @@ pub fn influx(source: &Source) -> Export {
             let _ = write!(tags, ",{name}={}", escaped(value));
         }
     }
-    let validity = validity_word(result.validity);
+    let validity = result.validity.to_string();
     let mut text = String::new();
     let _ = writeln!(
         text,
         "latlab_run{tags} validity=\"{validity}\",verdict=\"{}\",{}{time}",
-        verdict_word(result.verdict),
+        result.verdict,
         fields(&result.total)
     );
     for row in &result.threads {

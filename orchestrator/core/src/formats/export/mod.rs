@@ -9,7 +9,6 @@ mod lava;
 mod prometheus;
 mod rt_dataset;
 
-use crate::judgement::{Validity, Verdict};
 use crate::latency::merge_segments;
 use crate::result::RunResult;
 use latprobe::histogram::DifferentBins;
@@ -46,22 +45,6 @@ impl Source<'_> {
     /// All segments together, by thread, each with its row of the result.
     fn threads(&self) -> Result<Vec<ThreadResult>, DifferentBins> {
         merge_segments(self.segments)
-    }
-}
-
-fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "PASS",
-        Verdict::Fail => "FAIL",
-        Verdict::NotJudged => "NOT JUDGED",
-    }
-}
-
-fn validity_word(validity: Validity) -> &'static str {
-    match validity {
-        Validity::Valid => "VALID",
-        Validity::Degraded => "DEGRADED",
-        Validity::Invalid => "INVALID",
     }
 }
 

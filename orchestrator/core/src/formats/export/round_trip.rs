@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::formats::{Measurement, Options, import};
+use crate::judgement::{Validity, Verdict};
 use crate::result::{Identity, RunResult};
 use crate::testing::{Stored, good};
 use proptest::prelude::*;

@@ -94,7 +94,7 @@ impl Document {
         let (whole, line) = (self.reader.whole(), self.reader.line);
         let content = self.content;
         let format = content.format().ok_or(if whole { Reason::UnknownJson } else { Reason::BrokenJson(line) })?;
-        if only.is_some_and(|only| only != format && !(only == Format::CyclictestNs && format == Format::RtTestsJson)) {
+        if only.is_some_and(|only| !only.names(format)) {
             return Err(only.map_or(Reason::UnknownJson, Reason::NotThat));
         }
         let damaged = content.damaged;
