@@ -1,6 +1,6 @@
 //! Comparisons and differences for people.
 
-use super::text::{plain_table, table_text, validity_name, wrapped};
+use super::text::{plain_table, table_text, wrapped};
 use comfy_table::CellAlignment;
 use latlab_core::compare::{Compared, Comparison, Differences, Differing, Extent, Outcome, Untold};
 use latlab_core::latency::{Interval, Stated};
@@ -13,7 +13,11 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     out.push('\n');
     out.push_str(&extents(&comparison.a, &comparison.b, width));
     let differing: Vec<&Differing> = comparison.differences.besides().collect();
-    out.push_str(&differing_table("\nalso different", &differing, width));
+    out.push_str(&differing_table(
+        if comparison.asked.is_empty() { "\ndifferent" } else { "\nalso different" },
+        &differing,
+        width,
+    ));
     let asked: Vec<&Differing> =
         comparison.differences.differing.iter().filter(|d| d.asked && d.key.group.matters()).collect();
     out.push_str(&differing_table("\ndifferent as asked", &asked, width));
@@ -55,7 +59,7 @@ fn extents(a: &Extent, b: &Extent, width: usize) -> String {
             text += &format!(", {} cycles", count(cycles));
         }
         if let Some(validity) = side.worst_validity {
-            text += &format!(", {}", validity_name(validity));
+            text += &format!(", {validity}");
         }
         out.push_str(&wrapped(&text, 0, width));
     }
@@ -91,7 +95,8 @@ fn metrics(metrics: &[Compared], width: usize) -> String {
     let mut table = plain_table(width);
     table.set_header(["", "A", "B", "B − A", "95 %", "effect", ""]);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    for metric in metrics {
+    // What neither side tells needs no line of its own; below it is said.
+    for metric in metrics.iter().filter(|m| !(m.a.is_empty() && m.b.is_empty() && m.metric != "max")) {
         let unit = |value: f64| figure(value, &metric.unit);
         let side = |values: &[f64]| if values.is_empty() { "-".to_owned() } else { unit(mean(values)) };
         let signed = |value: f64| match unit(value) {

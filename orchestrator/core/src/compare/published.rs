@@ -2,6 +2,7 @@
 
 use super::provenance::{Group, Provenance};
 use super::side::{Run, Side};
+use crate::units::SECOND;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -19,6 +20,8 @@ pub struct Published {
     max_ns: Vec<u64>,
     /// Wake-ups of each run.
     cycles: Vec<u64>,
+    /// Length of each run, in s.
+    measured_s: Vec<u64>,
     /// What the source tells: group → name → value.
     facts: BTreeMap<Group, BTreeMap<String, String>>,
 }
@@ -44,11 +47,12 @@ impl Published {
                 provenance = provenance.with(*group, name, Some(value.clone()));
             }
         }
-        let run = |(number, (max_ns, cycles)): (usize, (&u64, &u64))| {
+        let run = |(number, ((max_ns, cycles), seconds)): (usize, ((&u64, &u64), &u64))| {
             let name = format!("published:{}/{}", self.name, number + 1);
-            Run::of_maximum(&name, *max_ns, Some(*cycles), provenance.clone())
+            let run = Run::of_maximum(&name, *max_ns, Some(*cycles), provenance.clone());
+            Run { measured_ns: Some(seconds.saturating_mul(SECOND)), ..run }
         };
-        let runs = self.max_ns.iter().zip(&self.cycles).enumerate().map(run).collect();
+        let runs = self.max_ns.iter().zip(&self.cycles).zip(&self.measured_s).enumerate().map(run).collect();
         Side { name: format!("published:{} ({})", self.name, self.source), runs }
     }
 }
@@ -64,7 +68,8 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), all.len());
         for reference in &all {
-            assert_eq!(reference.max_ns.len(), reference.cycles.len(), "{}", reference.name);
+            let lengths = (reference.max_ns.len(), reference.cycles.len(), reference.measured_s.len());
+            assert_eq!(lengths, (lengths.0, lengths.0, lengths.0), "{}", reference.name);
             assert!(!reference.side().runs.is_empty() && !reference.facts.is_empty());
         }
     }

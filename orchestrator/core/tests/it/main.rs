@@ -1,5 +1,4 @@
 //! The core as its users see it.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests end by panicking")]
 
 #[cfg(test)]
 mod formats;
