@@ -36,7 +36,7 @@ enum Command {
     /// Format, lints, documentation, house rules and the quick tests: for every commit.
     Ci,
     /// The house rules alone: layers, file lengths, lists of files that documents keep.
-    /// Static probes for boards, into target/probes/<triple>/latprobe.
+    /// Static probes for boards, into target/probes/TRIPLE/latprobe.
     Cross(cross::Options),
     /// Emulated boards.
     #[command(subcommand)]

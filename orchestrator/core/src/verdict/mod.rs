@@ -1,6 +1,6 @@
 //! Validity and verdict of a run, from what is stored of it. Deterministic: the same files give the same judgement.
 //!
-//! Each validity rule is a small function from the [`Evidence`] to a [`Finding`]; [`RULES`] lists them all.
+//! Each validity rule is a small function from the [`Evidence`] to a [`Finding`]; `RULES` lists them all.
 //! What cannot be seen is *unknown*, which degrades only what the campaign requires.
 
 mod board;
