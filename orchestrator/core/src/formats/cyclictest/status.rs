@@ -25,6 +25,7 @@ pub(super) struct Status {
 const KEYS: [&[u8]; 8] = [b"P", b"I", b"A", b"C", b"Min", b"Act", b"Avg", b"Max"];
 
 /// What a line that begins like a status line is.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time, and most lines are status lines")]
 #[derive(Debug, PartialEq)]
 pub(super) enum Reading {
     /// A status line.
