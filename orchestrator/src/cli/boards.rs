@@ -86,19 +86,20 @@ pub(super) fn release(common: &Common, args: &ReleaseArgs) -> Exit {
     };
     let released = on_board(common, &target, async |board, deployed| free(board, deployed, &args.from).await);
     let text = match &released {
-        Ok(0) => format!("{}: not held for execution {}", target.name, args.from),
-        Ok(1) => format!("{}: free; its run was thrown away", target.name),
-        Ok(runs) => format!("{}: free; {} runs were thrown away", target.name, runs - 1),
+        Ok(None) => format!("{}: not held for execution {}", target.name, args.from),
+        Ok(Some(0)) => format!("{}: free; no run was there", target.name),
+        Ok(Some(1)) => format!("{}: free; its run was thrown away", target.name),
+        Ok(Some(runs)) => format!("{}: free; {runs} runs were thrown away", target.name),
         Err(error) => format!("{}: {error}", target.name),
     };
     let _ = writeln!(std::io::stderr(), "{text}");
     if released.is_ok() { Exit::Success } else { Exit::Board }
 }
 
-/// 0: it is not held for `execution`; else one more than the runs thrown away.
-async fn free(board: &Board, deployed: &Deployed, execution: &str) -> Result<usize, BoardError> {
+/// How many runs were thrown away; `None`: the board is not held for `execution`.
+async fn free(board: &Board, deployed: &Deployed, execution: &str) -> Result<Option<usize>, BoardError> {
     let seen = board.occupancy(deployed).await?;
-    let Some((lock, _)) = seen.locks.into_iter().find(|(lock, _)| lock.execution == execution) else { return Ok(0) };
+    let Some((lock, _)) = seen.locks.into_iter().find(|(lock, _)| lock.execution == execution) else { return Ok(None) };
     let mine = format!("{execution}.");
     let mut runs = 0;
     for (run, _) in seen.runs.iter().filter(|(run, _)| run.run_id.starts_with(&mine)) {
@@ -107,7 +108,7 @@ async fn free(board: &Board, deployed: &Deployed, execution: &str) -> Result<usi
     }
     let Lock { holder, execution, .. } = lock;
     board.unlock(deployed, &holder, &execution).await?;
-    Ok(runs + 1)
+    Ok(Some(runs))
 }
 
 fn find(common: &Common, name: &str) -> Result<Target, Exit> {

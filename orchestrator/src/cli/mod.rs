@@ -6,6 +6,7 @@ mod compare;
 mod diagnostics;
 mod diff;
 mod export;
+mod history;
 mod import;
 mod list;
 mod logging;
@@ -67,6 +68,7 @@ enum Verb {
     Show(show::Args),
     Compare(compare::Args),
     Diff(diff::Args),
+    History(history::Args),
     Export(export::Args),
 }
 
@@ -98,6 +100,7 @@ fn run(cli: &Cli) -> Exit {
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),
         Verb::Diff(args) => diff::run(&cli.common, args),
+        Verb::History(args) => history::run(&cli.common, args),
         Verb::Export(args) => export::run(&cli.common, args),
     }
 }
