@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{
     fs::File,
-    io::Read,
+    io::{Read, Write},
     os::{
         fd::AsFd,
         unix::process::{CommandExt, ExitStatusExt},
@@ -101,9 +101,8 @@ fn say_up() {
     say(UP);
 }
 
-#[expect(clippy::print_stdout, reason = "standard output is the pipe to `run`")]
+/// To `run`, which may be gone: its link was cut. The run itself goes on.
 fn say(text: &str) {
-    println!("{}", text.replace('\n', " "));
-    // Were it to fail, `run` would wait until it gives up; the run itself goes on.
+    let _ = writeln!(std::io::stdout(), "{}", text.replace('\n', " "));
     let _ = fd::close_stdout();
 }

@@ -139,6 +139,22 @@ fn a_killed_measuring_process_loses_nothing() {
 }
 
 #[test]
+fn a_run_outlives_a_start_that_is_cut_off() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("cut-off");
+    spec.length = Length::DurationNs(300 * MS_NS);
+    let bench = Bench::new(&spec);
+    // Nobody is left to hear that it is up.
+    let mut start = Command::new(env!("CARGO_BIN_EXE_latprobe")).arg("run").arg(&bench.dir).spawn().expect("starts");
+    while !bench.dir.join("state.json").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    start.kill().expect("is there or has just ended");
+    start.wait().expect("ends");
+    assert_eq!(bench.over().stage, Stage::Done);
+}
+
+#[test]
 fn a_killed_load_is_started_again() {
     let Some(_turn) = turn() else { return };
     let mut spec = spec("load-killed");
