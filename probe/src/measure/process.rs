@@ -83,7 +83,6 @@ fn measure(measure: &Measure, region: Region, mut report: File, mut go: File) ->
         let text = format!("memory cannot be locked: {error} (needs root, CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
         findings.push((Some(Weakness::MemoryNotLocked), text));
     }
-    region.touch();
     let count = measure.threads.len();
     let measure: Arc<Measure> = Arc::new(measure.clone());
     let go = Arc::new(go);
