@@ -1,6 +1,6 @@
 //! The slow part of `cargo xtask test`: campaigns through latlab on every emulated board, and faults in the midst of them.
 
-use crate::lab::board::Variant;
+use crate::lab::board::{self, Variant};
 use crate::lab::{Board, Powered};
 use crate::{build, cross, demo, paths};
 use anyhow::{Context, Result, bail, ensure};
@@ -68,9 +68,14 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Builds latlab and the probes that the cases need.
-pub(crate) fn prepare() -> Result<PathBuf> {
+pub(crate) fn prepare(cases: &[Case]) -> Result<PathBuf> {
     for kind in cross::Kind::ALL {
-        cross::build(kind)?;
+        for case in cases {
+            if board::load(case.board)?.machine.kind() == kind {
+                cross::build(kind)?;
+                break;
+            }
+        }
     }
     build::latlab()
 }
