@@ -80,6 +80,16 @@ impl Store {
         &self.root
     }
 
+    /// A file of figures derived from the runs, kept to save time; `None` when there is none that can be read.
+    pub(crate) fn derived(&self, name: &str) -> Option<Vec<u8>> {
+        files::read_optional(&self.root.join(name)).ok().flatten()
+    }
+
+    /// Keeps a file of derived figures.
+    pub(crate) fn keep_derived(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        files::write_whole(&self.root.join(name), content)
+    }
+
     /// A new execution with its plan stored.
     pub fn create_execution(&self, plan: &Plan) -> Result<ExecutionWriter, StoreError> {
         ExecutionWriter::create(&self.root, plan)

@@ -153,6 +153,11 @@ impl Region {
         (0..self.threads).map(|index| self.slot(index))
     }
 
+    /// Writes to every page, for the page tables of the calling process.
+    pub(crate) fn touch(&self) {
+        crate::rt::memory::touch(self.words);
+    }
+
     /// Asks every thread to end after its next wake-up.
     pub(crate) fn ask_stop(&self) {
         self.words[STOP].store(1, Relaxed);
