@@ -12,6 +12,9 @@ pub(crate) struct Options {
     /// Without the slow parts.
     #[arg(long)]
     quick: bool,
+    /// Only the tests on emulated boards whose names contain this text.
+    #[arg(long, value_name = "TEXT", conflicts_with = "quick")]
+    emulated: Option<String>,
 }
 
 /// How many ran.
@@ -39,6 +42,10 @@ impl std::fmt::Display for Count {
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     shell::hold_signals()?;
     let mut count = Count::default();
+    if let Some(text) = &options.emulated {
+        boards(&mut count, text);
+        return Ok(close(count));
+    }
     if let Err(error) = tools::ensure(&tools::LOOPBACK) {
         skip(&mut count, "servers and loads for tests on this machine", &error);
     }
@@ -64,12 +71,17 @@ fn slow(count: &mut Count) {
         }
     }
     one(count, "the probe has the same bits from any checkout path", cross::same_bits_from_any_path);
+    boards(count, "");
+}
+
+/// Campaigns on emulated boards; those tests whose names contain `text`.
+fn boards(count: &mut Count, text: &str) {
     let latlab = match emulated::prepare() {
         Ok(latlab) => latlab,
         Err(error) => return skip(count, "emulated boards", &error),
     };
-    for case in emulated::cases() {
-        one(count, &case.name(), || emulated::run(&case, &latlab));
+    for case in emulated::cases().iter().filter(|case| case.name().contains(text)) {
+        one(count, &case.name(), || emulated::run(case, &latlab));
     }
 }
 

@@ -25,6 +25,23 @@ const UNUSED: [&str; 12] = [
     "*/ldscripts/*.xw*",
 ];
 
+/// Compiler and emulators, with the libraries that a machine with apt and a C compiler may lack.
+const HOST_PACKAGES: [&str; 13] = [
+    "rustc-web",
+    "libstd-rust-web-dev",
+    "libllvm19",
+    "libedit2",
+    "libbsd0",
+    "libmd0",
+    "libffi8",
+    "libxml2",
+    "libicu72",
+    "libz3-4",
+    "libjansson4",
+    "libbinutils",
+    "qemu-user-static",
+];
+
 /// Environment variables that make cargo build for a kind of board.
 pub(crate) fn environment(kind: Kind) -> Result<Vec<(String, OsString)>> {
     let Some(gnu) = kind.gnu_prefix() else { return Ok(Vec::new()) };
@@ -72,8 +89,7 @@ fn fetched() -> Result<PathBuf> {
     let prefix = paths::cache()?.join("cross");
     let apt = Apt::bookworm().context(by_hand())?;
     let library = apt.dependency("libstd-rust-web-dev", "libstd-rust-web-1").context(by_hand())?;
-    let mut packages: Vec<String> =
-        ["rustc-web", "libstd-rust-web-dev", "libllvm19", "qemu-user-static"].map(String::from).into();
+    let mut packages: Vec<String> = HOST_PACKAGES.map(String::from).into();
     packages.push(library);
     for (gnu, arch) in [("aarch64-linux-gnu", "arm64"), ("arm-linux-gnueabihf", "armhf")] {
         packages.push(format!("libstd-rust-web-dev:{arch}"));

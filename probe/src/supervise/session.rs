@@ -30,6 +30,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const HEAD_START_NS: u64 = 100_000_000;
 /// Between attempts to write what could not be written.
 const RETRY_NS: u64 = SECOND_NS;
+/// Guards of one run: one that is killed again and again has an enemy.
+const MAX_GUARDS: u32 = 10;
 /// Between looks at the output of a load that prints too much.
 const CHATTY_NS: u64 = 100_000_000;
 
@@ -65,6 +67,7 @@ struct Session<'a> {
     measurer: Option<Measurer>,
     bench: Option<(Region, Deltas)>,
     guard: Option<Guard>,
+    guards: u32,
     loads: Option<Loads>,
     watch: Option<Watch>,
     dma_latency: Option<File>,
@@ -116,6 +119,7 @@ impl<'a> Session<'a> {
             measurer: None,
             bench: None,
             guard: None,
+            guards: 0,
             loads: None,
             watch: None,
             dma_latency: None,
@@ -136,9 +140,10 @@ impl<'a> Session<'a> {
         }
         let region = Region::new(&self.spec).doing(|| "cannot share memory for the counters")?;
         self.measurer = Some(Measurer::fork(&self.spec, region)?);
-        self.bench = Some((region, Deltas::new(region)));
         undo.store(self.dir)?;
         self.guard = Some(Guard::start(self.dir).doing(|| "cannot fork the guard")?);
+        // After the forks: the children need no copy of these.
+        self.bench = Some((region, Deltas::new(region)));
         for entry in &undo.entries {
             match entry.apply() {
                 Ok(now) => {
@@ -295,14 +300,22 @@ impl<'a> Session<'a> {
                 self.measurer = None;
                 ending = Some(self.measurer_ended(how));
             } else if self.guard.as_ref().is_some_and(|guard| guard.pid == pid) {
-                self.guard = None;
-                self.note("supervisor", format!("the guard ended: {how}"));
+                self.replace_guard(how);
             } else if let Some(loads) = &mut self.loads {
                 let told = loads.ended(pid, how, now_ns());
                 self.tell(told);
             }
         }
         ending
+    }
+
+    /// A guard that was killed is replaced, but not without end.
+    fn replace_guard(&mut self, how: Ended) {
+        self.guards += 1;
+        let guard = if self.guards < MAX_GUARDS { Guard::start(self.dir).ok() } else { None };
+        let now = if guard.is_some() { "another took its place" } else { "there is none now" };
+        self.guard = guard;
+        self.note("supervisor", format!("the guard ended: {how}; {now}"));
     }
 
     fn measurer_ended(&mut self, how: Ended) -> (EndReason, String) {

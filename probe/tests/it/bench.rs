@@ -141,9 +141,13 @@ impl Bench {
 
     /// The one of them that has this name.
     pub(crate) fn process(&self, name: &str) -> i32 {
+        self.find(name).expect(name)
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<i32> {
         let is_it =
             |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name);
-        self.processes().into_iter().find(is_it).expect(name)
+        self.processes().into_iter().find(is_it)
     }
 }
 

@@ -22,6 +22,13 @@ fn long(id: &str) -> (Spec, String) {
     (spec, before)
 }
 
+/// As a reset would: the supervisor is stopped first so that it cannot replace the guard, nor the guard act for it.
+fn all_at_once(bench: &Bench, supervisor: i32) {
+    kill(supervisor, "-STOP");
+    kill(bench.process("latprobe-guard"), "-KILL");
+    kill(supervisor, "-KILL");
+}
+
 #[test]
 fn the_guard_cleans_up_after_a_killed_supervisor() {
     let Some(_turn) = turn() else { return };
@@ -30,6 +37,10 @@ fn the_guard_cleans_up_after_a_killed_supervisor() {
     let pid = bench.start().supervisor_pid.expect("alive");
     bench.until("measuring", |status| status.stage == Stage::Measuring && status.segments[0].bytes > 2000);
     assert!(bench.processes().len() > 40, "hackbench runs");
+    // A guard that is killed is replaced.
+    let guard = bench.process("latprobe-guard");
+    kill(guard, "-KILL");
+    bench.until("guarded again", |_| bench.find("latprobe-guard").is_some_and(|pid| pid != guard));
     kill(pid, "-KILL");
     let status = bench.over();
     let expected = "the supervisor was killed; everything was put back";
@@ -55,9 +66,7 @@ fn restore_cleans_up_when_nobody_else_could() {
     let bench = Bench::new(&spec);
     let pid = bench.start().supervisor_pid.expect("alive");
     bench.until("measuring", |status| status.stage == Stage::Measuring);
-    // As a reset would: everyone at once, the guard first so that it cannot act.
-    kill(bench.process("latprobe-guard"), "-KILL");
-    kill(pid, "-KILL");
+    all_at_once(&bench, pid);
     let status = bench.until("dead", |status| status.stage == Stage::Dead);
     assert_eq!(status.message.as_deref(), Some("the supervisor was killed"));
     assert_ne!(setting_now(), before);
@@ -81,8 +90,7 @@ fn continuing_puts_back_what_the_dead_segment_left() {
     let bench = Bench::new(&spec);
     let pid = bench.start().supervisor_pid.expect("alive");
     bench.until("measuring", |status| status.stage == Stage::Measuring);
-    kill(bench.process("latprobe-guard"), "-KILL");
-    kill(pid, "-KILL");
+    all_at_once(&bench, pid);
     bench.until("dead", |status| status.stage == Stage::Dead);
     (spec.length, spec.loads) = (Length::DurationNs(300 * MS_NS), vec![]);
     bench.write(&spec);

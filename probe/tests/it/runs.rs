@@ -236,3 +236,34 @@ fn loads_that_fail_do_not_spin_and_are_told() {
     let chatty = std::fs::metadata(bench.dir.join("loads/chatty.log")).expect("kept").len();
     assert_eq!(chatty, 1 << 20);
 }
+
+#[test]
+fn a_load_inherits_nothing_of_the_supervisor() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("inherits");
+    spec.length = Length::DurationNs(300 * MS_NS);
+    let script = "cat /proc/self/status /proc/self/oom_score_adj; echo policy $(cut -d' ' -f41 /proc/self/stat)";
+    let mut look = load("look", &["sh", "-c", script]);
+    look.pause_ns = 3600 * SECOND_NS;
+    spec.loads = vec![look.clone()];
+    look.name = "bound".to_owned();
+    look.cpus = Some(vec![0]);
+    spec.loads.push(look);
+    let bench = Bench::new(&spec);
+    bench.start();
+    assert_eq!(bench.over().stage, Stage::Done);
+    let mine = std::fs::read_to_string("/proc/self/status").expect("readable");
+    let field = |text: &str, name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+    };
+    for (name, cpus) in [("look", field(&mine, "Cpus_allowed_list:").expect("there")), ("bound", "0".to_owned())] {
+        let text = std::fs::read_to_string(bench.dir.join(format!("loads/{name}.log"))).expect("kept");
+        assert_eq!(field(&text, "Cpus_allowed_list:"), Some(cpus), "{name}");
+        assert_eq!(field(&text, "SigBlk:").as_deref(), Some("0000000000000000"));
+        // The C library may ignore its own two, 32 and 33.
+        let ignored = u64::from_str_radix(&field(&text, "SigIgn:").expect("there"), 16).expect("a mask");
+        assert_eq!(ignored & 0x7FFF_FFFF, 0);
+        assert_eq!(field(&text, "VmLck:").as_deref(), Some("0 kB"));
+        assert!(text.ends_with("\n1000\npolicy 0\n"), "{text}");
+    }
+}

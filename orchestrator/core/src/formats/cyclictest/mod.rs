@@ -164,6 +164,7 @@ impl Cyclictest {
                 true
             }
             Reading::Damaged => {
+                context.no_data(line.number, "a status line (T:) that is cut or damaged");
                 if let Some(run) = &mut self.run {
                     run.damaged.get_or_insert((0, line.number)).0 += 1;
                 }
