@@ -2,7 +2,7 @@
 //! else Debian 12's compiler, unpacked into the cache.
 
 use crate::cross::Kind;
-use crate::fetch::{Apt, Closure};
+use crate::fetch::{self, Apt, Closure};
 use crate::{build, paths, shell, tools};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
@@ -23,6 +23,23 @@ const UNUSED: [&str; 12] = [
     "*/libhwasan*",
     "*gcov*",
     "*/ldscripts/*.xw*",
+];
+
+/// Compiler and emulators, with the libraries that a machine with apt and a C compiler may lack.
+const HOST_PACKAGES: [&str; 13] = [
+    "rustc-web",
+    "libstd-rust-web-dev",
+    "libllvm19",
+    "libedit2",
+    "libbsd0",
+    "libmd0",
+    "libffi8",
+    "libxml2",
+    "libicu72",
+    "libz3-4",
+    "libjansson4",
+    "libbinutils",
+    "qemu-user-static",
 ];
 
 /// Environment variables that make cargo build for a kind of board.
@@ -69,11 +86,9 @@ fn rustup_has(kind: Kind) -> Result<bool> {
 
 /// Debian's compiler, C cross-compilers and user-mode emulators in the cache.
 fn fetched() -> Result<PathBuf> {
-    let prefix = paths::cache()?.join("cross");
     let apt = Apt::bookworm().context(by_hand())?;
     let library = apt.dependency("libstd-rust-web-dev", "libstd-rust-web-1").context(by_hand())?;
-    let mut packages: Vec<String> =
-        ["rustc-web", "libstd-rust-web-dev", "libllvm19", "qemu-user-static"].map(String::from).into();
+    let mut packages: Vec<String> = HOST_PACKAGES.map(String::from).into();
     packages.push(library);
     for (gnu, arch) in [("aarch64-linux-gnu", "arm64"), ("arm-linux-gnueabihf", "armhf")] {
         packages.push(format!("libstd-rust-web-dev:{arch}"));
@@ -82,6 +97,7 @@ fn fetched() -> Result<PathBuf> {
             .extend(["libgcc-12-dev", "libgcc-s1", "libc6", "libc6-dev"].map(|name| format!("{name}-{arch}-cross")));
     }
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    let prefix = fetch::place(&paths::cache()?.join("cross"), &packages);
     apt.unpack(&packages, Closure::Named, &UNUSED, &prefix).context(by_hand())?;
     let libraries = prefix.join("usr/lib/x86_64-linux-gnu").display().to_string();
     for (name, program) in [

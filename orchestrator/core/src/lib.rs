@@ -17,5 +17,6 @@ pub mod schedule;
 pub mod target;
 #[cfg(test)]
 mod testing;
+pub mod trend;
 pub mod units;
 pub mod verdict;

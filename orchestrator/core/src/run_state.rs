@@ -104,6 +104,8 @@ pub enum Wish {
     Stop,
     /// Leave the boards measuring, begin nothing more.
     Leave,
+    /// Bring home what is there now, then as [`Wish::Leave`].
+    Fetch,
 }
 
 /// What happened.
@@ -250,7 +252,7 @@ impl Machine {
     fn after_wish(&mut self) -> Action {
         match (self.wish, self.state) {
             (Wish::Leave, State::Measuring | State::Searching | State::Collecting) => self.over(Outcome::Detached),
-            (Wish::Stop | Wish::Leave, State::Planned | State::Preparing) => self.over(Outcome::Skipped),
+            (Wish::Stop | Wish::Leave | Wish::Fetch, State::Planned | State::Preparing) => self.over(Outcome::Skipped),
             (Wish::Stop, State::Measuring) if !self.stop_sent => Action::Stop,
             _ => self.current(),
         }
@@ -277,6 +279,9 @@ impl Machine {
             (State::Measuring, Event::Answered { more, remaining_ns, due_ns, .. }) => {
                 self.lost_at_ns = Some(now_ns.saturating_add(remaining_ns).saturating_add(self.patience.margin_ns));
                 // The end is looked for when it is due, then now and then: stopping loads takes seconds.
+                if self.wish == Wish::Fetch && !more {
+                    return self.over(Outcome::Detached);
+                }
                 let end = if due_ns > 0 { due_ns.max(self.patience.retry_first_ns) } else { self.patience.ending_ns };
                 Action::Poll { after_ns: if more { 0 } else { self.patience.poll_ns.min(end) } }
             }
@@ -311,6 +316,13 @@ impl Machine {
         };
         if now_ns >= until {
             return self.give_up();
+        }
+        if self.wish == Wish::Fetch {
+            // Nothing is there to be had now; the run goes on.
+            return match self.state {
+                State::Removing => self.over(Outcome::Judged),
+                _ => self.over(Outcome::Detached),
+            };
         }
         let doubled = self.patience.retry_first_ns.saturating_mul(1 << attempts.min(20));
         let pause = doubled.min(self.patience.retry_longest_ns).min(until - now_ns);
@@ -509,6 +521,8 @@ mod tests {
             (Measuring, Wish::Leave, Action::Nothing, Over(Outcome::Detached)),
             (Collecting, Wish::Leave, Action::Nothing, Over(Outcome::Detached)),
             (Measuring, Wish::Stop, Action::Stop, Measuring),
+            (Planned, Wish::Fetch, Action::Nothing, Over(Outcome::Skipped)),
+            (Measuring, Wish::Fetch, Action::Poll { after_ns: 0 }, Measuring),
             (Measuring, Wish::Finish, Action::Poll { after_ns: 0 }, Measuring),
             (Collecting, Wish::Stop, Action::Collect, Collecting),
             (Judging, Wish::Leave, Action::Judge, Judging),
@@ -517,6 +531,19 @@ mod tests {
             assert_eq!(m.step(Event::Wished(wish), 0), action, "{state:?} {wish:?}");
             assert_eq!(m.state(), then, "{state:?} {wish:?}");
         }
+    }
+
+    #[test]
+    fn a_fetch_takes_what_is_there_and_waits_for_nothing() {
+        let mut m = machine(State::Measuring);
+        m.step(Event::Begin, 0);
+        m.step(Event::Wished(Wish::Fetch), 0);
+        let mut silent = m;
+        assert_eq!(m.step(answer(false, true, 1000, 900), S), Action::Poll { after_ns: 0 });
+        assert_eq!(m.step(answer(false, false, 1000, 900), S), Action::Nothing);
+        assert_eq!(m.state(), State::Over(Outcome::Detached));
+        assert_eq!(silent.step(Event::Silent, S), Action::Nothing);
+        assert_eq!(silent.state(), State::Over(Outcome::Detached));
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Board {
     /// Puts the probe into the first work directory where it runs.
     pub async fn deploy(&self) -> Result<Deployed, BoardError> {
         let arch = self.arch().await?;
-        let binary = ProbeBinary::find(arch)?;
+        let binary = self.probes.get(arch)?;
         let configured = &self.target().work_dirs;
         let defaults = || WORK_DIRS.iter().map(|dir| (*dir).to_owned()).collect();
         let directories: Vec<String> = if configured.is_empty() { defaults() } else { configured.clone() };
@@ -99,7 +99,7 @@ impl Board {
                         work_dir: own.clone(),
                         candidates,
                         probe,
-                        sha256: binary.sha256,
+                        sha256: binary.sha256.clone(),
                         version,
                         arch,
                         uploaded,

@@ -9,24 +9,31 @@ mod probe;
 mod probe_binary;
 
 pub use deploy::Deployed;
+pub(crate) use error::duration_text;
 pub use error::{BoardError, Fault};
+pub use lock::Occupancy;
 pub use probe::{Chunk, RunOnBoard};
-pub use probe_binary::{ProbeBinary, triple};
+pub use probe_binary::{ProbeBinary, Probes, triple};
 
 use crate::transport::{Output, Request, Transport};
 use latlab_core::target::Target;
+use std::sync::Arc;
+
+/// How much longer than `connect_timeout` a board that measures may take.
+const PATIENCE_FACTOR: u32 = 6;
 
 /// A board that can be reached.
 #[derive(Debug)]
 pub struct Board {
     target: Target,
     transport: Transport,
+    probes: Arc<Probes>,
 }
 
 impl Board {
     /// The board that a target describes; not connected yet.
-    pub fn new(target: &Target) -> Result<Self, BoardError> {
-        Ok(Self { target: target.clone(), transport: Transport::new(target)? })
+    pub fn new(target: &Target, probes: Arc<Probes>) -> Result<Self, BoardError> {
+        Ok(Self { target: target.clone(), transport: Transport::new(target)?, probes })
     }
 
     /// Its description.
@@ -34,9 +41,19 @@ impl Board {
         &self.target
     }
 
-    /// Connects, or connects anew, and sees that commands run with the rights that are asked for.
+    /// Connects, and sees that commands run with the rights that are asked for.
     pub async fn connect(&self) -> Result<(), BoardError> {
-        self.transport.connect().await?;
+        self.transport.connect(1).await?;
+        self.greet().await
+    }
+
+    /// Connects anew, with patience: a server beside a heavy load takes its time for a login.
+    pub async fn reconnect(&self) -> Result<(), BoardError> {
+        self.transport.connect(PATIENCE_FACTOR).await?;
+        self.greet().await
+    }
+
+    async fn greet(&self) -> Result<(), BoardError> {
         let answer = self.transport.exec(Request::script("echo latlab:$(id -u)", &[]).max_output(16 << 10)).await?;
         let text = String::from_utf8_lossy(&answer.stdout);
         // A login banner or a chatty profile may stand before it.

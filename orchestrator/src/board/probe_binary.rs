@@ -4,7 +4,9 @@ use super::BoardError;
 use super::error::arch_name;
 use crate::store::sha256_hex;
 use latlab_core::target::Arch;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 /// A probe, ready to be sent.
 #[derive(Debug, Clone)]
@@ -36,9 +38,25 @@ pub(super) fn arch_of_machine(machine: &str) -> Option<Arch> {
     }
 }
 
+/// The probes that were read so far: many boards of a kind share one.
+#[derive(Debug, Default)]
+pub struct Probes(Mutex<BTreeMap<Arch, Arc<ProbeBinary>>>);
+
+impl Probes {
+    /// The probe for `arch`: in `LATLAB_PROBE_DIR`, beside this program, in the build directory.
+    pub fn get(&self, arch: Arch) -> Result<Arc<ProbeBinary>, BoardError> {
+        let mut read = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(binary) = read.get(&arch) {
+            return Ok(Arc::clone(binary));
+        }
+        let binary = Arc::new(ProbeBinary::find(arch)?);
+        read.insert(arch, Arc::clone(&binary));
+        Ok(binary)
+    }
+}
+
 impl ProbeBinary {
-    /// Finds the probe for `arch`: in `LATLAB_PROBE_DIR`, beside this program, in the build directory.
-    pub fn find(arch: Arch) -> Result<Self, BoardError> {
+    fn find(arch: Arch) -> Result<Self, BoardError> {
         let searched = places(arch);
         match searched.iter().find(|path| path.is_file()) {
             Some(path) => Self::load(path, arch),

@@ -1,20 +1,21 @@
 //! `latlab diff`: why is my number different?
 
+use super::compare::no_side;
 use super::diagnostics::print_json;
 use super::run::ResultsArgs;
-use super::show::{print, store_failed};
+use super::show::print;
 use super::{Common, Format};
 use crate::exit::Exit;
-use crate::report::{comparison, sides, text};
-use crate::store::{Store, StoreError};
-use latlab_core::compare::{Differences, Extent, differences_of};
+use crate::report::sides::{self, NoSide};
+use crate::report::{comparison, text};
+use latlab_core::compare::{COMPARISON_FORMAT, Differences, Extent, differences_of};
 use serde::Serialize;
 use std::io::Write;
 
 /// Shows everything in which two sides differ, the likeliest to matter first: why is my number different?
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// RUN, EXECUTION/RUN, EXECUTION/CELL or EXECUTION.
+    /// As in `latlab compare`.
     a: String,
     /// The other side.
     b: String,
@@ -35,7 +36,7 @@ struct Report {
 pub(super) fn run(common: &Common, args: &Args) -> Exit {
     let report = match report(args) {
         Ok(report) => report,
-        Err(error) => return store_failed(&error),
+        Err(error) => return no_side(error),
     };
     if let Some(side) = [&report.a, &report.b].into_iter().find(|side| side.runs.is_empty()) {
         let _ = writeln!(std::io::stderr(), "error: `{}` has no measured run", side.name);
@@ -50,10 +51,9 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
     Exit::Success
 }
 
-fn report(args: &Args) -> Result<Report, StoreError> {
-    let store = Store::open(args.results.path())?;
-    let (a, _) = sides::side(&args.a, &sides::find(&store, &args.a)?)?;
-    let (b, _) = sides::side(&args.b, &sides::find(&store, &args.b)?)?;
+fn report(args: &Args) -> Result<Report, NoSide> {
+    let side = |name: &str| sides::resolve(&args.results.path(), name)?.side();
+    let (a, b) = (side(&args.a)?, side(&args.b)?);
     let differences = differences_of(&a, &b, &[]);
-    Ok(Report { format: latlab_core::compare::COMPARISON_FORMAT, a: a.extent(), b: b.extent(), differences })
+    Ok(Report { format: COMPARISON_FORMAT, a: a.extent(), b: b.extent(), differences })
 }

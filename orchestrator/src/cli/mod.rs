@@ -1,10 +1,12 @@
 //! The command line: one file per verb.
 
+mod boards;
 mod check;
 mod compare;
 mod diagnostics;
 mod diff;
 mod export;
+mod history;
 mod import;
 mod list;
 mod logging;
@@ -56,11 +58,17 @@ enum Verb {
     Import(import::Args),
     Plan(plan::Args),
     Run(run::RunArgs),
+    #[command(visible_alias = "attach")]
     Resume(run::ResumeArgs),
+    Stop(run::StopArgs),
+    Collect(run::CollectArgs),
+    Status(boards::StatusArgs),
+    Release(boards::ReleaseArgs),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
     Diff(diff::Args),
+    History(history::Args),
     Export(export::Args),
 }
 
@@ -84,10 +92,15 @@ fn run(cli: &Cli) -> Exit {
         Verb::Plan(args) => plan::run(&cli.common, args),
         Verb::Run(args) => run::run(&cli.common, args),
         Verb::Resume(args) => run::resume(&cli.common, args),
+        Verb::Stop(args) => run::stop(&cli.common, args),
+        Verb::Collect(args) => run::collect(&cli.common, args),
+        Verb::Status(args) => boards::status(&cli.common, args),
+        Verb::Release(args) => boards::release(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),
         Verb::Diff(args) => diff::run(&cli.common, args),
+        Verb::History(args) => history::run(&cli.common, args),
         Verb::Export(args) => export::run(&cli.common, args),
     }
 }

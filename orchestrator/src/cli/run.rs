@@ -13,7 +13,7 @@ use crate::store::{ExecutionDir, ExecutionWriter, PLAN_FORMAT, Plan, PlannedRun,
 use crate::transport::sweep_stale_sockets;
 use indicatif::MultiProgress;
 use latlab_core::result::RunResult;
-use latlab_core::run_state::{Outcome, State};
+use latlab_core::run_state::{Outcome, State, Wish};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -38,6 +38,27 @@ pub(super) struct RunArgs {
 /// Runs that were refused or failed are tried again.
 #[derive(Debug, clap::Args)]
 pub(super) struct ResumeArgs {
+    #[command(flatten)]
+    which: ExecutionArgs,
+}
+
+/// Stops what an execution left measuring, brings home and judges what there is, and begins nothing more.
+#[derive(Debug, clap::Args)]
+pub(super) struct StopArgs {
+    #[command(flatten)]
+    which: ExecutionArgs,
+}
+
+/// Brings home what an execution's boards have by now, and leaves them measuring (exit code 8 while they do).
+#[derive(Debug, clap::Args)]
+pub(super) struct CollectArgs {
+    #[command(flatten)]
+    which: ExecutionArgs,
+}
+
+/// Which execution.
+#[derive(Debug, clap::Args)]
+pub(super) struct ExecutionArgs {
     /// Execution, or an unambiguous beginning of its name; default: the newest unfinished one.
     execution: Option<String>,
     #[command(flatten)]
@@ -72,28 +93,49 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Exit {
         Ok(store.create_execution(&plan(&selection))?)
     };
     match started() {
-        Ok(writer) => carry_out(common, writer),
+        Ok(writer) => carry_out(common, writer, Wish::Finish),
         Err(refused) => refused.report(),
     }
 }
 
 /// Runs `latlab resume`.
 pub(super) fn resume(common: &Common, args: &ResumeArgs) -> Exit {
-    let opened = || -> Result<Option<ExecutionWriter>, StoreError> {
-        let store = Store::open(args.results.path())?;
-        let execution = match &args.execution {
+    go_on(common, &args.which, Wish::Finish)
+}
+
+/// Runs `latlab stop`.
+pub(super) fn stop(common: &Common, args: &StopArgs) -> Exit {
+    go_on(common, &args.which, Wish::Stop)
+}
+
+/// Runs `latlab collect`.
+pub(super) fn collect(common: &Common, args: &CollectArgs) -> Exit {
+    go_on(common, &args.which, Wish::Fetch)
+}
+
+fn go_on(common: &Common, which: &ExecutionArgs, wish: Wish) -> Exit {
+    let opened = || -> Result<Option<ExecutionWriter>, Refused> {
+        let store = Store::open(which.results.path())?;
+        let execution = match &which.execution {
             Some(name) => Some(store.execution(name)?),
             None => newest_unfinished(&store)?,
         };
-        execution.map(ExecutionWriter::reopen).transpose()
+        let Some(execution) = execution else { return Ok(None) };
+        if let Some(process) = execution.running() {
+            let name = execution.name();
+            let text =
+                format!("error: {process} carries {name} out; a SIGTERM stops it, a SIGHUP makes it leave its boards");
+            return Err(Refused::Unfinished(text));
+        }
+        Ok(Some(ExecutionWriter::reopen(execution)?))
     };
     match opened() {
-        Ok(Some(writer)) => carry_out(common, writer),
+        Ok(Some(writer)) => carry_out(common, writer, wish),
         Ok(None) => {
-            complain("nothing to resume: every execution is finished");
+            complain("nothing to do: every execution is finished");
             Exit::Success
         }
-        Err(error) => Refused::Store(error).report(),
+        Err(refused) => refused.report(),
     }
 }
 
@@ -162,9 +204,9 @@ fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
             let since = entries.iter().rev().find(|entry| entry.run.as_deref() == Some(&run.name));
             let since = since.map_or_else(String::new, |entry| format!(" since {}", entry.at));
             let (name, target, run) = (execution.name(), &run.target, &run.name);
-            let remedy = match execution.is_running() {
-                true => "another latlab process is at it: wait for it".to_owned(),
-                false => format!("`latlab resume {name}` brings it home"),
+            let remedy = match execution.running() {
+                Some(process) => format!("{process} is at it"),
+                None => format!("`latlab resume {name}` brings it home, `latlab stop {name}` ends it"),
             };
             let text =
                 format!("error: {target} has run {run} of execution {name}{since}, which is not finished; {remedy}");
@@ -178,7 +220,7 @@ fn newest_unfinished(store: &Store) -> Result<Option<ExecutionDir>, StoreError> 
     for execution in store.executions()?.into_iter().rev().flatten() {
         let entries = execution.journal()?;
         let open = execution.runs().any(|(run, _)| !matches!(state_of(&entries, &run.name), State::Over(_)));
-        if open && !execution.is_running() {
+        if open {
             return Ok(Some(execution));
         }
     }
@@ -237,7 +279,7 @@ fn holder() -> String {
     format!("{}@{}", user.as_deref().unwrap_or("root"), host.as_deref().unwrap_or("localhost"))
 }
 
-fn carry_out(common: &Common, writer: ExecutionWriter) -> Exit {
+fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
     let bars = MultiProgress::new();
     if let Err(error) = logging::init(common, &bars) {
         complain(&format!("error: --log-file {error}"));
@@ -249,16 +291,10 @@ fn carry_out(common: &Common, writer: ExecutionWriter) -> Exit {
         Format::Text => Progress::lines(),
     };
     sweep_stale_sockets();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("error: cannot start: {error}"));
-            return Exit::Bug;
-        }
-    };
+    let runtime = runtime();
     let directory = writer.directory().clone();
     let result = runtime.block_on(async {
-        let (wishes, wish) = Wishes::new().map_err(Refused::Signals)?;
+        let (wishes, wish) = Wishes::new(first).map_err(Refused::Signals)?;
         let ask_bars = bars.clone();
         tokio::spawn(wishes.watch(move |ask| ask_bars.suspend(ask)));
         Ok::<_, Refused>(runner::execute(writer, progress, wish).await?)
@@ -273,6 +309,13 @@ fn carry_out(common: &Common, writer: ExecutionWriter) -> Exit {
         }
         Err(refused) => refused.report(),
     }
+}
+
+/// Two threads: everything here waits.
+#[expect(clippy::expect_used, reason = "without threads or an epoll descriptor nothing can be done or said")]
+pub(super) fn runtime() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("the system gives two threads and an epoll descriptor")
 }
 
 fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {

@@ -13,7 +13,11 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     out.push('\n');
     out.push_str(&extents(&comparison.a, &comparison.b, width));
     let differing: Vec<&Differing> = comparison.differences.besides().collect();
-    out.push_str(&differing_table("\nalso different", &differing, width));
+    out.push_str(&differing_table(
+        if comparison.asked.is_empty() { "\ndifferent" } else { "\nalso different" },
+        &differing,
+        width,
+    ));
     let asked: Vec<&Differing> =
         comparison.differences.differing.iter().filter(|d| d.asked && d.key.group.matters()).collect();
     out.push_str(&differing_table("\ndifferent as asked", &asked, width));
@@ -91,7 +95,8 @@ fn metrics(metrics: &[Compared], width: usize) -> String {
     let mut table = plain_table(width);
     table.set_header(["", "A", "B", "B − A", "95 %", "effect", ""]);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    for metric in metrics {
+    // What neither side tells needs no line of its own; below it is said.
+    for metric in metrics.iter().filter(|m| !(m.a.is_empty() && m.b.is_empty() && m.metric != "max")) {
         let unit = |value: f64| figure(value, &metric.unit);
         let side = |values: &[f64]| if values.is_empty() { "-".to_owned() } else { unit(mean(values)) };
         let signed = |value: f64| match unit(value) {

@@ -1,6 +1,7 @@
 //! Stored runs as text, and how they are read.
 
 pub mod comparison;
+pub mod index;
 pub mod sides;
 pub mod statistics;
 pub mod stored;

@@ -3,45 +3,152 @@
 use crate::report::stored::{self, Stored};
 use crate::store::{ExecutionDir, FactsWhen, PlannedRun, Store, StoreError};
 use latlab_core::campaign::model::Settings;
-use latlab_core::compare::{Provenance, Run, Side};
+use latlab_core::compare::{Provenance, Run, Side, published};
 use latlab_core::facts::Facts;
+use latlab_core::formats;
 use latlab_core::latency::blocks::Series;
 use latlab_core::latency::slices::slices;
 use latprobe::stream::Folded;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 /// A planned run and where it is.
 pub type Located = (ExecutionDir, PlannedRun);
 
-/// The runs that `name` means: as [`stored::find`], and `EXECUTION/CELL`: all runs of a cell.
-pub fn find(store: &Store, name: &str) -> Result<Vec<Located>, StoreError> {
+/// What a side was named by.
+#[derive(Debug)]
+pub enum Named {
+    /// Runs of the results store.
+    Stored(Group),
+    /// A published result, or a file of another tool.
+    Ready(Side),
+}
+
+/// Runs with one name.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// As asked, or the setting with its value and the cells.
+    pub name: String,
+    /// The runs.
+    pub runs: Vec<Located>,
+}
+
+/// Why a name is no side.
+#[derive(Debug, thiserror::Error)]
+pub enum NoSide {
+    /// The store, or nothing of this name in it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No published result of this name.
+    #[error("no published result `{name}`; known: {}", known.join(", "))]
+    NotPublished {
+        /// As asked.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// A file of another tool that cannot be read.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// In plain words.
+        reason: String,
+    },
+    /// A file without a latency measurement.
+    #[error("{}: holds no latency measurement", path.display())]
+    NoLatency {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Named {
+    /// The side; stored runs without a measurement are left out, and its name says so.
+    pub fn side(&self) -> Result<Side, NoSide> {
+        match self {
+            Named::Ready(side) => Ok(side.clone()),
+            Named::Stored(group) => {
+                let runs = group.runs.iter().map(|(execution, planned)| read(execution, planned));
+                let runs = runs.filter_map(Result::transpose).collect::<Result<Vec<Run>, _>>()?;
+                let name = match runs.len() == group.runs.len() {
+                    true => group.name.clone(),
+                    false => format!("{} ({} of {} runs were measured)", group.name, runs.len(), group.runs.len()),
+                };
+                Ok(Side { name, runs })
+            }
+        }
+    }
+
+    /// Targets of its runs; none where they are not known.
+    pub fn targets(&self) -> Vec<String> {
+        match self {
+            Named::Ready(_) => Vec::new(),
+            Named::Stored(group) => {
+                distinct(group.runs.iter().map(|(_, run)| run.target.as_str())).into_iter().map(str::to_owned).collect()
+            }
+        }
+    }
+
+    fn located(&self) -> &[Located] {
+        match self {
+            Named::Ready(_) => &[],
+            Named::Stored(group) => &group.runs,
+        }
+    }
+}
+
+/// What `name` means: `published:NAME`, a file of another tool, or stored runs in the results directory `results`.
+pub fn resolve(results: &Path, name: &str) -> Result<Named, NoSide> {
+    if let Some(reference) = name.strip_prefix("published:") {
+        let all = published();
+        let known = || all.iter().map(|published| published.name.clone()).collect();
+        return match all.iter().find(|published| published.name == reference) {
+            Some(published) => Ok(Named::Ready(published.side())),
+            None => Err(NoSide::NotPublished { name: reference.to_owned(), known: known() }),
+        };
+    }
+    if Path::new(name).is_file() {
+        return foreign(Path::new(name)).map(Named::Ready);
+    }
+    let store = Store::open(results)?;
+    Ok(Named::Stored(Group { name: name.to_owned(), runs: find(&store, name)? }))
+}
+
+fn foreign(path: &Path) -> Result<Side, NoSide> {
+    let refused = |reason: String| NoSide::File { path: path.to_owned(), reason };
+    let file = std::fs::File::open(path).map_err(|error| refused(error.to_string()))?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let options = formats::Options { name: &name, only: None, without_bins: false };
+    let measurements = formats::import(BufReader::new(file), options).map_err(|error| refused(error.to_string()))?;
+    let runs: Vec<Run> = measurements.iter().filter_map(|measurement| Run::imported(&name, measurement)).collect();
+    match runs.is_empty() {
+        true => Err(NoSide::NoLatency { path: path.to_owned() }),
+        false => Ok(Side { name, runs }),
+    }
+}
+
+/// The stored runs that `name` means: as [`stored::find`], and `EXECUTION/CELL`: all runs of a cell.
+fn find(store: &Store, name: &str) -> Result<Vec<Located>, StoreError> {
     let missing = match stored::find(store, Some(name)) {
         Err(error @ StoreError::NoSuchRun { .. }) => error,
         found => return found,
     };
     let Some((execution, cell)) = name.trim_end_matches('/').rsplit_once('/') else { return Err(missing) };
     let execution = store.execution(execution)?;
-    let of_cell: Vec<Located> =
-        execution.runs().filter(|(run, _)| run.cell == cell).map(|(run, _)| (execution.clone(), run.clone())).collect();
+    let of_cell = execution.runs().filter(|(run, _)| run.cell == cell);
+    let of_cell: Vec<Located> = of_cell.map(|(run, _)| (execution.clone(), run.clone())).collect();
     if of_cell.is_empty() { Err(missing) } else { Ok(of_cell) }
-}
-
-/// A side of these runs; those without a measurement are left out and named.
-pub fn side(name: &str, runs: &[Located]) -> Result<(Side, Vec<String>), StoreError> {
-    let mut side = Side { name: name.to_owned(), runs: Vec::new() };
-    let mut left_out = Vec::new();
-    for (execution, planned) in runs {
-        match read(execution, planned)? {
-            Some(run) => side.runs.push(run),
-            None => left_out.push(format!("{}/{}", execution.name(), planned.name)),
-        }
-    }
-    Ok((side, left_out))
 }
 
 fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Option<Run>, StoreError> {
     let Stored::Measured(result, segments) = stored::read(execution, planned)? else { return Ok(None) };
+    // Half a run is another experiment.
+    if result.in_progress {
+        return Ok(None);
+    }
     let dir = execution.run_dir(&planned.name);
     let (Some(spec), Some(cell)) = (dir.spec()?, execution.plan().cell(planned)) else { return Ok(None) };
     let captures = dir.facts(FactsWhen::Before)?;
@@ -56,15 +163,6 @@ fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Option<Run>, S
     let header = segments.iter().find_map(|segment| segment.header.as_ref());
     let boot = header.map(|header| header.boot_id.clone()).or(facts.boot_id);
     Ok(Some(Run::measured(&result, boot, series, parts, provenance)))
-}
-
-/// Runs with one value of a setting.
-#[derive(Debug, Clone)]
-pub struct Group {
-    /// The setting with its value, and the cells.
-    pub name: String,
-    /// The runs.
-    pub runs: Vec<Located>,
 }
 
 /// Why runs cannot be told apart by a setting.
@@ -206,7 +304,7 @@ fn value_of(settings: &Settings, pointers: &[&str]) -> String {
 }
 
 /// Settings in which the planned cells of two sides differ, by name: what a comparison of them is about.
-pub fn asked(a: &[Located], b: &[Located]) -> Vec<String> {
+pub fn asked(a: &Named, b: &Named) -> Vec<String> {
     let axes = |runs: &[Located]| {
         let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (execution, planned) in runs {
@@ -220,7 +318,7 @@ pub fn asked(a: &[Located], b: &[Located]) -> Vec<String> {
         });
         values
     };
-    let (a, b) = (axes(a), axes(b));
+    let (a, b) = (axes(a.located()), axes(b.located()));
     let last = |axis: &String| axis.rsplit('.').next().unwrap_or(axis).to_owned();
     a.iter()
         .filter(|(axis, values)| b.get(*axis).is_some_and(|other| other != *values))

@@ -61,14 +61,14 @@ impl BoardTask {
         if self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
             return Ok(());
         }
-        let board = Board::new(&self.target).map_err(Stopped::Board)?;
+        let board = Board::new(&self.target, Arc::clone(&self.context.probes)).map_err(Stopped::Board)?;
         let result = self.on_board(&board, ends).await;
         board.close().await;
         result
     }
 
     async fn on_board(&self, board: &Board, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        let deployed = self.set_up(board).await?;
+        let mut deployed = self.set_up(board).await?;
         let mut result = Ok(());
         for (run, state) in &self.runs {
             let waits = matches!(state, State::Planned) && *self.context.wish.borrow() != Wish::Finish;
@@ -76,7 +76,8 @@ impl BoardTask {
                 continue;
             }
             match RunTask::new(&self.context, board, &deployed, run, *state)?.drive().await {
-                Ok(end) => {
+                Ok((end, place)) => {
+                    deployed = place;
                     let gone = matches!(end.outcome, Outcome::Lost | Outcome::Detached);
                     ends.push(end);
                     if gone {

@@ -20,7 +20,8 @@ pub async fn execute(
 ) -> Result<(Summary, Progress), StoreError> {
     let entries = writer.directory().journal()?;
     let plan = writer.plan().clone();
-    writer.record(None, None, Step::Execution, Mark::Intent, None)?;
+    let process = format!("process {}", std::process::id());
+    writer.record(None, None, Step::Execution, Mark::Intent, Some(&process))?;
     progress.show(&Event::Started {
         execution: plan.execution.clone(),
         directory: writer.directory().path().display().to_string(),
@@ -28,7 +29,8 @@ pub async fn execute(
         targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
         resumed: !entries.is_empty(),
     });
-    let context = Arc::new(Context { writer, progress, wish: wish.clone(), origin: Instant::now() });
+    let context =
+        Arc::new(Context { writer, progress, wish: wish.clone(), probes: Arc::default(), origin: Instant::now() });
     let mut tasks = JoinSet::new();
     for target in &plan.targets {
         let task = BoardTask::new(Arc::clone(&context), target.clone(), &entries);

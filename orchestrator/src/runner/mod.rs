@@ -16,9 +16,11 @@ pub(crate) use execution::state_of;
 pub use outcome::{RunEnd, Summary};
 pub use wish::Wishes;
 
+use crate::board::Probes;
 use crate::progress::{Event, Progress};
 use crate::store::{ExecutionWriter, StoreError};
 use latlab_core::run_state::{Mark, Step, Wish};
+use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::watch;
 
@@ -28,6 +30,7 @@ struct Context {
     writer: ExecutionWriter,
     progress: Progress,
     wish: watch::Receiver<Wish>,
+    probes: Arc<Probes>,
     origin: Instant,
 }
 

@@ -7,6 +7,7 @@ use latlab_core::campaign::model::{Cell, CollectMode};
 use latlab_core::judgement::Judgement;
 use latlab_core::run_state::{Action, Event, Machine, Outcome, Patience, State, Step, Wish};
 use latprobe::spec::Spec;
+use latprobe::status::Capture;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -19,7 +20,7 @@ pub(super) struct RunTask<'a> {
     context: &'a Context,
     log: Log<'a>,
     board: &'a Board,
-    deployed: &'a Deployed,
+    deployed: Deployed,
     run: &'a PlannedRun,
     cell: &'a Cell,
     dir: RunDir,
@@ -37,7 +38,7 @@ impl<'a> RunTask<'a> {
     pub(super) fn new(
         context: &'a Context,
         board: &'a Board,
-        deployed: &'a Deployed,
+        deployed: &Deployed,
         run: &'a PlannedRun,
         state: State,
     ) -> Result<Self, StoreError> {
@@ -55,7 +56,7 @@ impl<'a> RunTask<'a> {
             context,
             log: Log { context, target: &run.target, run: Some(&run.name) },
             board,
-            deployed,
+            deployed: deployed.clone(),
             run,
             cell,
             machine: Machine::new(state, patience(cell, spec.as_ref())),
@@ -69,8 +70,8 @@ impl<'a> RunTask<'a> {
         })
     }
 
-    /// Until the run is over. Only the results store can stop it from here.
-    pub(super) async fn drive(mut self) -> Result<RunEnd, StoreError> {
+    /// Until the run is over; also says where the probe is then. Only the results store can stop it from here.
+    pub(super) async fn drive(mut self) -> Result<(RunEnd, Deployed), StoreError> {
         if self.machine.state() == State::Measuring {
             self.show_stage(Stage::Measuring);
         }
@@ -133,7 +134,7 @@ impl<'a> RunTask<'a> {
                 false
             }
         };
-        if idle && let Err(error) = self.board.connect().await {
+        if idle && let Err(error) = self.board.reconnect().await {
             tracing::info!(target = self.run.target, %error, "cannot connect after the pause");
         }
         waited
@@ -152,7 +153,7 @@ impl<'a> RunTask<'a> {
         if !self.pause(after_ns).await {
             return Ok(None);
         }
-        match self.board.connect().await {
+        match self.board.reconnect().await {
             Ok(()) => Ok(None),
             Err(error) => Ok(Some(self.silent(&error))),
         }
@@ -191,7 +192,7 @@ impl<'a> RunTask<'a> {
     async fn prepare(&mut self) -> Result<Event, StoreError> {
         self.show_stage(Stage::Preparing);
         self.log.intent(Step::Prepare)?;
-        let captures = match self.board.facts(self.deployed).await {
+        let captures = match self.ready().await {
             Ok(captures) => captures,
             Err(error) => return self.failed(Step::Prepare, &error),
         };
@@ -210,6 +211,15 @@ impl<'a> RunTask<'a> {
                 Ok(Event::Refused)
             }
         }
+    }
+
+    /// The board may have been reset since the run before: the probe on a tmpfs and the lock are gone then.
+    async fn ready(&mut self) -> Result<Vec<Capture>, BoardError> {
+        let plan = self.context.writer.plan();
+        self.deployed = self.board.deploy().await?;
+        self.on_board = RunOnBoard::new(&self.deployed, &self.run.run_id);
+        self.board.lock(&self.deployed, &plan.holder, &plan.execution).await?;
+        self.board.facts(&self.deployed).await
     }
 
     /// A host process died while it submitted.
@@ -288,7 +298,7 @@ impl<'a> RunTask<'a> {
         self.log.intent(Step::Collect)?;
         let loads: Vec<String> = self.spec.iter().flat_map(|spec| &spec.loads).map(|load| load.name.clone()).collect();
         let dead = self.mirrors.is_dead();
-        match collect(self.board, self.deployed, &self.on_board, &self.dir, &loads, dead).await? {
+        match collect(self.board, &self.deployed, &self.on_board, &self.dir, &loads, dead).await? {
             Ok(()) => {
                 self.log.done(Step::Collect, None)?;
                 Ok(Event::Done)
@@ -319,7 +329,7 @@ impl<'a> RunTask<'a> {
         }
     }
 
-    fn end(self) -> RunEnd {
+    fn end(self) -> (RunEnd, Deployed) {
         let outcome = match self.machine.state() {
             State::Over(outcome) => outcome,
             // The machine says Nothing only when the run is over.
@@ -338,7 +348,8 @@ impl<'a> RunTask<'a> {
             verdict: judgement.as_ref().map(|j| j.verdict),
             detail: detail.clone(),
         });
-        RunEnd { run: self.run.name.clone(), target: self.run.target.clone(), outcome, detail, judgement }
+        let end = RunEnd { run: self.run.name.clone(), target: self.run.target.clone(), outcome, detail, judgement };
+        (end, self.deployed)
     }
 }
 

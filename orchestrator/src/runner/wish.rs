@@ -22,9 +22,9 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// No wish yet; from here on signals no longer end the process. Needs a tokio runtime.
-    pub fn new() -> std::io::Result<(Self, watch::Receiver<Wish>)> {
-        let (sender, receiver) = watch::channel(Wish::Finish);
+    /// With `first` as the wish to begin with; from here on signals no longer end the process. Needs a tokio runtime.
+    pub fn new(first: Wish) -> std::io::Result<(Self, watch::Receiver<Wish>)> {
+        let (sender, receiver) = watch::channel(first);
         let wishes = Self {
             sender,
             interrupt: signal(SignalKind::interrupt())?,

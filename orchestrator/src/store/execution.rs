@@ -61,6 +61,17 @@ impl ExecutionDir {
     pub fn is_running(&self) -> bool {
         matches!(Journal::open(&self.path.join("journal.jsonl")), Err(StoreError::InUse { .. }))
     }
+
+    /// Which latlab process writes it now, in words: `process 1234`.
+    pub fn running(&self) -> Option<String> {
+        if !self.is_running() {
+            return None;
+        }
+        let begun = |entry: &Entry| entry.step == Step::Execution && entry.mark == Mark::Intent;
+        let entries = self.journal().unwrap_or_default();
+        let process = entries.into_iter().rev().find(begun).and_then(|entry| entry.detail);
+        Some(process.unwrap_or_else(|| "another latlab process".to_owned()))
+    }
 }
 
 /// An execution, for the one process that carries it out.

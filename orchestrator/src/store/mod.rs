@@ -80,6 +80,16 @@ impl Store {
         &self.root
     }
 
+    /// A file of figures derived from the runs, kept to save time; `None` when there is none that can be read.
+    pub(crate) fn derived(&self, name: &str) -> Option<Vec<u8>> {
+        files::read_optional(&self.root.join(name)).ok().flatten()
+    }
+
+    /// Keeps a file of derived figures.
+    pub(crate) fn keep_derived(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
+        files::write_whole(&self.root.join(name), content)
+    }
+
     /// A new execution with its plan stored.
     pub fn create_execution(&self, plan: &Plan) -> Result<ExecutionWriter, StoreError> {
         ExecutionWriter::create(&self.root, plan)
@@ -87,6 +97,11 @@ impl Store {
 
     /// Every execution, oldest first. One whose plan cannot be read is an error of its own, not of the list.
     pub fn executions(&self) -> Result<Vec<Result<ExecutionDir, StoreError>>, StoreError> {
+        Ok(self.execution_paths()?.into_iter().map(ExecutionDir::open).collect())
+    }
+
+    /// Directories of all executions, oldest first.
+    pub(crate) fn execution_paths(&self) -> Result<Vec<PathBuf>, StoreError> {
         let entries = std::fs::read_dir(&self.root).map_err(|source| StoreError::read(&self.root, source))?;
         let mut paths = Vec::new();
         for entry in entries {
@@ -96,7 +111,7 @@ impl Store {
             }
         }
         paths.sort();
-        Ok(paths.into_iter().map(ExecutionDir::open).collect())
+        Ok(paths)
     }
 
     /// The execution with this name, or a unique beginning of it.

@@ -36,11 +36,12 @@ impl Transport {
         })
     }
 
-    /// Connects, or connects anew after the link was lost. What runs on the board goes on.
-    pub async fn connect(&self) -> Result<(), LinkError> {
+    /// Connects, or connects anew after the link was lost; what runs on the board goes on. It may take `patience` times
+    /// what the target file allows.
+    pub async fn connect(&self, patience: u32) -> Result<(), LinkError> {
         match self {
             Self::Local(_) => Ok(()),
-            Self::Ssh(ssh) => ssh.connect().await,
+            Self::Ssh(ssh) => ssh.connect(patience).await,
         }
     }
 

@@ -64,14 +64,14 @@ impl Ssh {
         self.destination.to_string()
     }
 
-    pub(super) async fn connect(&self) -> Result<(), LinkError> {
+    pub(super) async fn connect(&self, patience: u32) -> Result<(), LinkError> {
         self.close().await;
         if let Some(identity) = &self.settings.identity {
             config::check_identity(identity)?;
         }
         let sockets = SocketDirectory::create()?;
         config::write(&self.target, &self.destination, &self.settings, &sockets)?;
-        let limit = Duration::from_nanos(self.settings.connect_timeout_ns);
+        let limit = Duration::from_nanos(self.settings.connect_timeout_ns) * patience;
         let accepts_anything = self.accepts_changed_keys(&sockets).await?;
         if !self.start_master(&sockets, limit, accepts_anything).await? {
             let log = std::fs::read_to_string(sockets.log()).unwrap_or_default();

@@ -4,6 +4,7 @@ use latlab::store::{FactsWhen, PLAN_FORMAT, Plan, PlannedRun, Store};
 use latlab_core::campaign::model::Cell;
 use latlab_core::campaign::{self, Overrides};
 use latlab_core::facts::Facts;
+use latlab_core::run_state::{Mark, Step};
 use latlab_core::{resolve, target};
 use latprobe::spec::{Policy, Spec};
 use latprobe::status::Capture;
@@ -15,12 +16,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 const S: u64 = 1_000_000_000;
-const MINUTES: u64 = 20;
 
 const CAMPAIGN: &str = r#"
 name = "isolation"
 targets = ["board"]
-duration = "20min"
+duration = "MINUTESmin"
 interval = "1ms"
 load = ["dd-32M"]
 [measure]
@@ -52,6 +52,10 @@ struct Board {
     isolated: bool,
     boot: u64,
     hz: u32,
+    /// Length of the run.
+    minutes: u64,
+    /// In percent of the usual latency.
+    level: u32,
     /// A run that lost half its cycles.
     spoilt: bool,
 }
@@ -81,8 +85,10 @@ fn maxima(board: Board) -> Vec<u64> {
         (state >> 33) as f64 / (1u64 << 31) as f64
     };
     let base = if board.isolated { 30_000.0 } else { 45_000.0 } + 1_000.0 * unit();
-    let one = |unit: f64| format!("{:.0}", base - 1_500.0 * (-unit.max(1e-9).ln()).ln()).parse().expect("a number");
-    (0..MINUTES * 60).map(|_| one(unit())).collect()
+    let level = f64::from(board.level) / 100.0;
+    let one =
+        |unit: f64| format!("{:.0}", level * base - 1_500.0 * (-unit.max(1e-9).ln()).ln()).parse().expect("a number");
+    (0..board.minutes * 60).map(|_| one(unit())).collect()
 }
 
 fn stream(spec: &Spec, board: Board) -> Vec<u8> {
@@ -135,7 +141,7 @@ fn stream(spec: &Spec, board: Board) -> Vec<u8> {
     for (number, ten) in (0u64..).zip(maxima.chunks(10)) {
         records.push(checkpoint(spec, number, ten, per_block));
     }
-    let end = (2 + MINUTES * 60) * S;
+    let end = (2 + board.minutes * 60) * S;
     records.push(phase(PhaseKind::Ended, end));
     let cycles = maxima.len() as u64 * u64::from(per_block);
     records.push(Record::End(End {
@@ -186,7 +192,14 @@ fn checkpoint(spec: &Spec, number: u64, maxima: &[u64], per_block: u32) -> Recor
 /// A night of the isolation campaign, three boots a side unless `change` spoils them.
 fn night(change: impl Fn(u32, &mut Board)) -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let campaign = campaign::load("isolation.toml", CAMPAIGN, &Overrides::default()).expect("a good campaign").campaign;
+    night_in(directory.path(), "20260101-000000-isolation-0001", 20, change);
+    directory
+}
+
+/// The same in a results directory that there is.
+fn night_in(results: &Path, execution: &str, minutes: u64, change: impl Fn(u32, &mut Board)) {
+    let text = CAMPAIGN.replace("MINUTES", &minutes.to_string());
+    let campaign = campaign::load("isolation.toml", &text, &Overrides::default()).expect("a good campaign").campaign;
     let board = target::load("board.toml", "name = \"board\"\ncpu_count = 2\n").expect("a good target").target;
     let runs = (1..=3).flat_map(|repetition| {
         campaign.cells.iter().map(move |cell| PlannedRun {
@@ -199,7 +212,7 @@ fn night(change: impl Fn(u32, &mut Board)) -> tempfile::TempDir {
     });
     let plan = Plan {
         format: PLAN_FORMAT,
-        execution: "20260101-000000-isolation-0001".into(),
+        execution: execution.into(),
         created: "2026-01-01T00:00:00Z".into(),
         latlab_version: "0.1.0".into(),
         holder: "root@host".into(),
@@ -207,11 +220,11 @@ fn night(change: impl Fn(u32, &mut Board)) -> tempfile::TempDir {
         targets: vec![board.clone()],
         runs: runs.collect(),
     };
-    let writer = Store::create(directory.path()).and_then(|s| s.create_execution(&plan)).expect("a writable store");
+    let writer = Store::create(results).and_then(|s| s.create_execution(&plan)).expect("a writable store");
     for (number, planned) in (0u32..).zip(&plan.runs) {
         let cell: &Cell = plan.cell(planned).expect("planned");
         let isolated = cell.settings.boot.isolcpus.as_deref() == Some("1");
-        let mut state = Board { isolated, boot: u64::from(number), hz: 250, spoilt: false };
+        let mut state = Board { isolated, boot: u64::from(number), hz: 250, minutes, level: 100, spoilt: false };
         change(number, &mut state);
         let facts = captures(state);
         let spec = resolve::spec(cell, &board, &Facts::parse(&facts), &planned.run_id).expect("a board that fits");
@@ -220,8 +233,11 @@ fn night(change: impl Fn(u32, &mut Board)) -> tempfile::TempDir {
         run.write_facts(FactsWhen::Before, &facts).expect("written");
         run.write_facts(FactsWhen::After, &facts).expect("written");
         run.mirror(0).and_then(|mut mirror| mirror.append(&stream(&spec, state))).expect("written");
+        for step in [Step::Submit, Step::Collect, Step::Judge] {
+            writer.record(Some("board"), Some(&planned.name), step, Mark::Done, None).expect("written");
+        }
+        run.close(&plan, planned).expect("written");
     }
-    directory
 }
 
 #[test]
@@ -329,5 +345,72 @@ fn show_states_what_the_run_allows() {
     let shown = text(&latlab(results.path(), &["show", "isolcpus=1-board-1"]).stdout);
     for words in ["Maximum expected in 1 h: ", "No drift seen", "Shown with 95 % confidence", "≤ 8.99"] {
         assert!(shown.contains(words), "lacks {words:?}:\n{shown}");
+    }
+}
+
+#[test]
+fn published_results_and_foreign_files_are_sides() {
+    let results = night(|_, _| ());
+    let sides = ["published:cyclone-v-cobalt-isolated", "published:cyclone-v-cobalt-shared"];
+    let shown = text(&latlab(results.path(), &["compare", sides[0], sides[1]]).stdout);
+    for words in ["The sides differ in isolated.", "max (us)", "50", "83", "+33", "max: observed, one run each."] {
+        assert!(shown.contains(words), "lacks {words:?}:\n{shown}");
+    }
+    let shown =
+        text(&latlab(results.path(), &["compare", "published:imx93-standard", "published:imx93-preempt-rt"]).stdout);
+    assert!(shown.contains("max: cannot tell (run at least "), "{shown}");
+    assert!(shown.contains("max (us) by boot: A 126, 113, 65; B 67, 71, 89."), "{shown}");
+    let file = results.path().join("other.lat");
+    let line = "T: 0 ( 1234) P:98 I:1000 C:1200000 Min:      5 Act:    7 Avg:    8 Max:      42\n";
+    std::fs::write(&file, line).expect("written");
+    let file = file.display().to_string();
+    let shown = text(&latlab(results.path(), &["compare", &file, "isolcpus=1-board-1"]).stdout);
+    assert!(shown.contains("boots unknown") && shown.contains("unknown") && shown.contains("release (A)"), "{shown}");
+    for (args, code, said) in [
+        (&["compare", "published:nothing", sides[0]][..], 2, "no published result `nothing`"),
+        (&["compare", sides[0], sides[1], "--by", "isolcpus"], 2, "--by parts stored runs"),
+        (&["compare", "isolcpus=1-board-1", "--with", "published"], 2, "nothing is published for board"),
+        (&["diff", &file, "nothing"], 2, "no run `nothing`"),
+    ] {
+        let output = latlab(results.path(), args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn history_follows_the_nights_and_names_a_rise() {
+    let results = tempfile::tempdir().expect("a temporary directory");
+    for night in 0..16u32 {
+        // From the tenth night on 30 % worse; one run is invalid.
+        let change = |number: u32, board: &mut Board| {
+            board.boot = u64::from(night * 6 + number);
+            board.level = if night < 9 { 100 } else { 130 };
+            board.spoilt = night == 3 && number == 0;
+        };
+        night_in(results.path(), &format!("202601{:02}-000000-isolation-0001", night + 1), 1, change);
+    }
+    let output = latlab(results.path(), &["history", "board", "--cell", "isolcpus=1", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    let cell = &json["cells"][0];
+    assert_eq!((cell["runs"].as_array().map(Vec::len), &cell["left_out"]), (Some(48), &1.into()), "{json}");
+    assert_eq!(cell["rise"]["from"], "20260110-000000-isolation-0001", "{json}");
+    let shown = text(&latlab(results.path(), &["history", "board", "--last", "18"]).stdout);
+    for words in ["board: max [us]", "isolcpus=1", "isolcpus=none", "▁", "█", "ordinary"] {
+        assert!(shown.contains(words), "lacks {words:?}:\n{shown}");
+    }
+    // The index is derived: it is made again when it is gone or damaged, and says the same.
+    let index = results.path().join("index.jsonl");
+    for content in [None, Some("{\"format\":1,\"latlab\":\"0.0.0\"}\n"), Some("rubbish")] {
+        match content {
+            None => std::fs::remove_file(&index).expect("there was one"),
+            Some(content) => std::fs::write(&index, content).expect("written"),
+        }
+        assert_eq!(text(&latlab(results.path(), &["history", "board", "--last", "18"]).stdout), shown);
+    }
+    for args in
+        [&["history", "nobody"][..], &["history", "board", "--cell", "none"], &["history", "board", "--metric", "p42"]]
+    {
+        assert_eq!(latlab(results.path(), args).status.code(), Some(2), "{args:?}");
     }
 }

@@ -98,7 +98,7 @@ fn a_host_that_is_killed_in_mid_run() {
     said.expect(0, "going on with ");
     assert_eq!(place.assert_whole(), 1);
     place.assert_clean(&place.path().join("board-work/latlab"));
-    place.run(&["resume"]).expect(0, "nothing to resume");
+    place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
 }
 
 #[test]
@@ -115,16 +115,84 @@ fn stopped_and_left() {
     running.signal("HUP");
     running.wait().expect(8, "left measuring: default-board-1; `latlab resume ");
     assert!(!processes::mentioning(place.executions()[0].name()).is_empty(), "the run was not left");
+    // What is there by now can be had without disturbing it.
+    let bytes = || place.executions()[0].runs().next().unwrap().1.segment_bytes(0).unwrap().len();
+    let before = bytes();
+    place.run(&["collect"]).expect(8, "left measuring: default-board-1");
+    assert!(bytes() > before);
     let running = place.start(&["resume"]);
     let begun = |entry: &Entry| entry.step == Step::Execution && entry.mark == Mark::Intent;
     wait_for("the journal", 20, || {
         let entries = place.executions()[0].journal().unwrap();
-        (entries.into_iter().filter(begun).count() == 2).then_some(())
+        (entries.into_iter().filter(begun).count() == 3).then_some(())
     });
     running.signal("INT");
     running.wait().expect(6, "default-board-1: INVALID");
     assert_eq!(place.assert_whole(), 1);
     place.assert_clean(&work);
+}
+
+#[test]
+fn stopped_from_elsewhere() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "[plan]\nrepeat = 2\n");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "long"]);
+    place.wait_for_stream(500);
+    place.run(&["stop"]).expect(5, &format!("error: process {} carries ", running.pid()));
+    running.signal("KILL");
+    running.wait();
+    let said = place.run(&["stop"]);
+    said.expect(6, "default-board-1: INVALID");
+    said.expect(6, "1 of 2 runs not begun");
+    assert!(place.executions()[0].runs().next().unwrap().1.judgement().unwrap().is_some());
+    place.assert_clean(&place.path().join("board-work/latlab"));
+}
+
+#[test]
+fn a_board_whose_holder_is_gone_for_good() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "long"]);
+    place.wait_for_stream(500);
+    running.signal("KILL");
+    running.wait();
+    let execution = place.executions()[0].name().to_owned();
+    std::fs::rename(place.path().join("results"), place.path().join("gone")).unwrap();
+    place.run(&["run", "short"]).expect(5, "the board is held by tester@");
+    place.run(&["release", "board", "--from", &execution]).expect(0, "board: free; its run was thrown away");
+    assert!(processes::mentioning(&execution).is_empty());
+    assert!(place.run(&["status", "board"]).stdout.contains("board: free\n"));
+    place.run(&["run", "short"]).expect(0, "VALID");
+}
+
+#[test]
+fn leaving_does_not_wait_for_a_board_that_hangs() {
+    if !can_run(&NEEDS) {
+        return;
+    }
+    let place = Workplace::new();
+    let sshd = Sshd::with(&place, "sshd", &Options { config: "ForceCommand sleep 600\n", ..Options::default() });
+    place.target("board", &sshd.target());
+    let begun = std::time::Instant::now();
+    let running = place.start(&["run", "short"]);
+    wait_for("the connection", 30, || (!processes::mentioning("/run/latlab/").is_empty()).then_some(()));
+    for _ in 0..2 {
+        running.signal("TERM");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    running.wait().expect(6, "1 of 1 runs not begun");
+    assert!(begun.elapsed().as_secs() < 40);
+    place.assert_clean(&place.path().join("board-work/latlab"));
+    let masters = processes::mentioning(&place.path().join("run").display().to_string());
+    assert!(masters.is_empty(), "{masters:?}");
 }
 
 #[test]
@@ -138,6 +206,11 @@ fn a_board_that_somebody_else_holds() {
     let running = place.start(&["run", "long"]);
     place.wait_for_stream(500);
     place.run(&["run", "short", "--results", "elsewhere"]).expect(5, "board: the board is held by tester@");
+    let execution = place.executions()[0].name().to_owned();
+    let said = place.run(&["status", "board"]);
+    assert!(said.stdout.contains(&format!(" for execution {execution} since ")), "{said:#?}");
+    assert!(said.stdout.contains(&format!("  run {execution}.0: measuring, begun ")), "{said:#?}");
+    place.run(&["release", "board", "--from", "other"]).expect(0, "board: not held for execution other");
     running.signal("TERM");
     running.wait().expect(6, "INVALID");
     place.run(&["run", "short", "--results", "elsewhere"]).expect(0, "");

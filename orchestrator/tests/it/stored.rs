@@ -388,3 +388,30 @@ fn names_that_are_not_there_are_usage_errors_and_a_missing_store_is_the_stores()
     assert_eq!(latlab(results.path(), &["export", "default-board-2", "--as", "csv"]).status.code(), Some(6));
     assert_eq!(latlab(&results.path().join("missing"), &["list"]).status.code(), Some(7));
 }
+
+/// What latlab exports, latlab imports with the same counts.
+#[test]
+fn exported_runs_are_read_back() {
+    let results = results();
+    for (format, counts) in [("cyclictest", true), ("cyclictest-sparse", true), ("rt-dataset", true), ("lava", false)] {
+        let exported = latlab(results.path(), &["export", "default-board-1", "--as", format]);
+        assert!(exported.status.success(), "{format}");
+        let file = results.path().join(format);
+        std::fs::write(&file, &exported.stdout).expect("written");
+        let arguments = ["import", "--dry-run", "--format", "json", file.to_str().expect("UTF-8")];
+        let read: serde_json::Value =
+            serde_json::from_slice(&latlab(results.path(), &arguments).stdout).expect("one JSON object");
+        let thread = &read["files"][0]["measurements"][0]["threads"][0];
+        assert_eq!(thread["max_ns"].as_u64().map(|ns| ns / 1000), Some(117), "{format}: {read}");
+        assert_eq!(thread["binned"], if counts { 10_000 } else { 0 }, "{format}: {read}");
+    }
+    for (format, start) in [
+        ("csv-run", "execution,run,"),
+        ("junit", "<?xml"),
+        ("influx", "latlab_run,"),
+        ("prometheus", "# HELP latlab_run_valid"),
+    ] {
+        let exported = latlab(results.path(), &["export", "default-board-1", "--as", format]);
+        assert!(exported.status.success() && text(&exported.stdout).starts_with(start), "{format}");
+    }
+}

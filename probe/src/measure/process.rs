@@ -78,11 +78,11 @@ fn measure(measure: &Measure, region: Region, mut report: File, mut go: File) ->
     }
     memory::use_one_arena();
     let locked = if measure.mlock { memory::lock_all() } else { Ok(()) };
+    region.touch();
     if let Err(error) = &locked {
         let text = format!("memory cannot be locked: {error} (needs root, CAP_IPC_LOCK or a larger RLIMIT_MEMLOCK)");
         findings.push((Some(Weakness::MemoryNotLocked), text));
     }
-    region.touch();
     let count = measure.threads.len();
     let measure: Arc<Measure> = Arc::new(measure.clone());
     let go = Arc::new(go);

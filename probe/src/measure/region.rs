@@ -19,8 +19,6 @@ use std::sync::atomic::{
 
 /// Words of a cache line pair: neighbours on some CPUs are fetched together.
 const LINE: usize = 32;
-/// Words of the smallest page there is, 4 KiB.
-const PAGE_WORDS: usize = 1024;
 const BLOCK_WORDS: usize = 10;
 const SAMPLE_WORDS: usize = 8;
 const MIN_RING: usize = 64;
@@ -136,9 +134,7 @@ impl Region {
     /// Writes every page from this process, and changes nothing. Locking maps shared pages only for reading where the
     /// processor does not note writes itself (most ARM cores): the first write to each would fault between samples.
     pub(crate) fn touch(&self) {
-        for word in self.words.iter().step_by(PAGE_WORDS) {
-            word.fetch_or(std::hint::black_box(0), Relaxed);
-        }
+        crate::rt::memory::touch(self.words);
     }
 
     /// The part of thread `index`.

@@ -1,7 +1,11 @@
 //! Memory that is shared, locked and touched.
 
 use super::checked_int;
-use std::{hint::black_box, io, sync::atomic::AtomicU32};
+use std::{
+    hint::black_box,
+    io,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
 
 /// Words shared with forked processes, zero at first, for as long as the process lives.
 pub(crate) fn share(words: usize) -> io::Result<&'static [AtomicU32]> {
@@ -23,6 +27,19 @@ pub(crate) fn share(words: usize) -> io::Result<&'static [AtomicU32]> {
     // SAFETY: page-aligned, `bytes` long, zeroed, never unmapped, and only ever used as atomics.
     Ok(unsafe { std::slice::from_raw_parts(address.cast::<AtomicU32>(), words) })
 }
+
+/// Writes to every page of shared memory, leaving its content. Locking reads shared pages in, but does not write to them:
+/// where the hardware keeps no dirty bit (32-bit ARM) the first write to each would fault, in the loop.
+pub(crate) fn touch(words: &[AtomicU32]) {
+    for word in words.iter().step_by(PAGE_WORDS).chain(words.last()) {
+        let value = word.load(Relaxed);
+        // Another process may write the word meanwhile: then it is not ours to keep, and the page is written all the same.
+        let _ = word.compare_exchange(value, value, Relaxed, Relaxed);
+    }
+}
+
+/// Smallest page of any kernel, in words.
+const PAGE_WORDS: usize = 4096 / size_of::<AtomicU32>();
 
 /// Locks all memory of the process, now and later.
 pub(crate) fn lock_all() -> io::Result<()> {

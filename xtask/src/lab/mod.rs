@@ -128,15 +128,22 @@ impl Board {
 
     /// Makes it anew and waits for its SSH server. It goes down with the guard.
     pub(crate) fn up(self, kernel: Option<Variant>, append: Option<&str>) -> Result<Powered> {
-        down(&self.0)?;
-        let powered = Powered(self.0);
+        paths::make(&self.0.home)?;
+        let path = self.0.home.join(format!("{}.lock", self.0.board.name));
+        let lock = std::fs::File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        if lock.try_lock().is_err() {
+            println!("lab: waiting for another process to give {} back", self.0.board.name);
+            lock.lock().with_context(|| format!("cannot lock {}", path.display()))?;
+        }
+        down(&self.0)?; // what a killed process has left
+        let powered = Powered(self.0, lock);
         up(&powered.0, kernel, append)?;
         Ok(powered)
     }
 }
 
-/// A board under power; dropping it takes it down.
-pub(crate) struct Powered(State);
+/// A board under power, with the lock that keeps it ours; dropping it takes it down.
+pub(crate) struct Powered(State, #[expect(dead_code, reason = "held, not read")] std::fs::File);
 
 impl Powered {
     pub(crate) fn port(&self) -> Result<u16> {

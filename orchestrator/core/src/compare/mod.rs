@@ -1,8 +1,10 @@
 //! Comparison of two set-ups: first what else differs, then what may be said of each metric.
 
 mod differences;
+mod foreign;
 mod outcome;
 mod provenance;
+mod published;
 mod side;
 
 #[cfg(test)]
@@ -18,6 +20,7 @@ use side::{Boot, Missing};
 pub use differences::{Differences, Differing, Untold};
 pub use outcome::{Compared, MARGIN, NEGLIGIBLE, Outcome};
 pub use provenance::{Group, Key, Known, Provenance};
+pub use published::{Published, published};
 pub use side::{Counts, Extent, Run, Side};
 
 /// Version of [`Comparison`].

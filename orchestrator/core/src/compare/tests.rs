@@ -3,23 +3,8 @@ use crate::latency::blocks::testing::series;
 
 const US: u64 = 1000;
 
-/// R1: Cyclone V, Cobalt, 12 h at 1 ms.
-fn r1(isolated: &str, max_us: u64) -> Side {
-    let provenance = Provenance::new()
-        .with(Group::Kernel, "release", Some("4.19.33".to_owned()))
-        .with(Group::Cpus, "isolated", Some(isolated.to_owned()))
-        .with(Group::Clock, "clocksource", None);
-    let run = Run::of_maximum(&format!("cobalt isolated={isolated}"), max_us * US, Some(43_200_000), provenance);
-    Side { name: run.name.clone(), runs: vec![run] }
-}
-
-/// R5: i.MX93, three runs, worst of eight threads, from `imx93-cyclictest.tsv`; cycles are those of all threads.
-fn r5(kernel: &str, runs: [(u64, u64); 3]) -> Side {
-    let one = |(max_us, cycles)| {
-        let provenance = Provenance::new().with(Group::Kernel, "preemption", Some(kernel.to_owned()));
-        Run::of_maximum(kernel, max_us * US, Some(cycles), provenance)
-    };
-    Side { name: kernel.to_owned(), runs: runs.map(one).to_vec() }
+fn reference(name: &str) -> Side {
+    published().iter().find(|published| published.name == name).unwrap().side()
 }
 
 fn metric<'a>(comparison: &'a Comparison, name: &str) -> &'a Compared {
@@ -28,7 +13,13 @@ fn metric<'a>(comparison: &'a Comparison, name: &str) -> &'a Compared {
 
 #[test]
 fn r1_is_observed_one_run_each() {
-    let found = compare(&r1("1", 50), &r1("none", 83), &["isolcpus".to_owned()], false).unwrap();
+    let found = compare(
+        &reference("cyclone-v-cobalt-isolated"),
+        &reference("cyclone-v-cobalt-shared"),
+        &["isolcpus".to_owned()],
+        false,
+    )
+    .unwrap();
     let max = metric(&found, "max");
     assert_eq!((max.outcome, max.words.as_str()), (Outcome::Observed, "observed, one run each"));
     assert_eq!(
@@ -36,15 +27,15 @@ fn r1_is_observed_one_run_each() {
         (&[50_000.0][..], &[83_000.0][..], Some(33_000.0))
     );
     assert_eq!(max.at_cycles, Some(43_200_000));
-    assert_eq!(found.headline, "The sides differ in isolcpus alone, as far as is known; 1 thing is unknown.");
+    assert_eq!(found.headline, "The sides differ in isolcpus alone, as far as is known.");
     assert_eq!(metric(&found, "0.9999").outcome, Outcome::NotComparable);
 }
 
 #[test]
 fn r5_cannot_be_told() {
-    let standard = r5("standard", [(126, 68_800), (113, 68_786), (65, 68_786)]);
-    let rt = r5("preempt-rt", [(67, 68_795), (71, 68_795), (89, 68_795)]);
+    let (standard, rt) = (reference("imx93-standard"), reference("imx93-preempt-rt"));
     let max = metric(&compare(&standard, &rt, &["kernel".to_owned()], false).unwrap(), "max").clone();
+    assert_eq!(max.a, [126_000.0, 113_000.0, 65_000.0]);
     assert_eq!(max.outcome, Outcome::CannotTell, "{max:?}");
     assert!(max.boots_needed.is_some_and(|boots| boots > 3), "{max:?}");
     assert!(max.words.starts_with("cannot tell (run at least "), "{}", max.words);
@@ -135,4 +126,19 @@ fn quantiles_need_bins_that_hold_them() {
     let found = compare(&clipped, &b, &[], false).unwrap();
     assert_eq!(metric(&found, "0.9999").words, "not comparable: it lies beyond the histogram on side A");
     assert_eq!(metric(&found, "0.99").outcome, Outcome::Worse);
+}
+
+#[test]
+fn a_foreign_file_is_a_side() {
+    let text = "# /dev/cpu_dma_latency set to 0us\nT: 0 ( 1234) P:80 I:1000 C: 100000 Min:      5 Act:    7 Avg:    8 Max:      42\n";
+    let options = crate::formats::Options { name: "results.lat", only: None, without_bins: false };
+    let read = crate::formats::import(text.as_bytes(), options).unwrap();
+    let run = Run::imported("results.lat", &read[0]).unwrap();
+    assert_eq!((run.max_ns, run.cycles, run.mean_ns), (Some(42_000), Some(100_000), Some(8_000.0)));
+    let key = |group, name: &str| Key { group, name: name.to_owned() };
+    assert_eq!(run.provenance.get(&key(Group::Measurement, "priority")), Known::Value("80".to_owned()));
+    assert_eq!(run.provenance.get(&key(Group::Kernel, "release")), Known::Unknown);
+    let found = compare(&side("file", vec![run.clone()]), &side("same", vec![run]), &[], false).unwrap();
+    assert_eq!(metric(&found, "max").words, "observed, one run each");
+    assert!(!found.a.boots_known);
 }

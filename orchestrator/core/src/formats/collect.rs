@@ -186,6 +186,7 @@ impl Collector {
         let whole = |reason| Refusal { reason, line: None };
         Err(match (self.help, context.no_data) {
             (Some(line), _) => Refusal { reason: Reason::Help(self.bad_option), line: Some(line) },
+            (None, Some(Refusal { reason: Reason::BrokenJson(_), .. })) if self.binary => whole(Reason::Binary),
             (None, Some(refusal)) => refusal,
             (None, None) if !self.any_text => whole(Reason::Empty),
             (None, None) if self.binary => whole(Reason::Binary),

@@ -16,7 +16,7 @@ pub mod exceedance;
 pub mod extremes;
 pub mod outliers;
 mod probability;
-mod random;
+pub(crate) mod random;
 pub mod slices;
 mod stated;
 pub mod stationarity;

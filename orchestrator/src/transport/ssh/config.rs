@@ -11,8 +11,8 @@ const ALWAYS: &str = "\
 Host *
   BatchMode yes
   LogLevel INFO
-  ServerAliveInterval 10
-  ServerAliveCountMax 6
+  ServerAliveInterval 15
+  ServerAliveCountMax 8
   ClearAllForwardings yes
   ForwardAgent no
   ForwardX11 no

@@ -16,7 +16,7 @@ pub(crate) fn directory() -> &'static Path {
             .args(["build", "--quiet", "--package", "latprobe", "--target", &triple, "--target-dir"])
             .arg(&target)
             .current_dir(workspace)
-            .env(flags, "-C target-feature=+crt-static")
+            .env(flags, "-C target-feature=+crt-static -C strip=symbols")
             .status()
             .unwrap();
         assert!(built.success(), "latprobe does not build");

@@ -172,7 +172,9 @@ fn from_status(thread: &mut Thread, status: &Status, unit: Unit, measurement: &m
     thread.min_ns = thread.min_ns.or(Status::ns(status.min, unit));
     thread.mean_ns = thread.mean_ns.or(status.avg.and_then(|avg| avg.nanoseconds_f64(unit)));
     thread.max_ns = thread.max_ns.or(max);
-    if status.max.is_none() {
+    if status.no_number {
+        measurement.incomplete(format!("{}: `nan` or `inf` instead of a number in the status line", thread.name()));
+    } else if status.max.is_none() {
         measurement.incomplete(format!("{}: the status line is cut before its end", thread.name()));
     }
     if thread.min_ns.is_some_and(|min| min < 0) {

@@ -16,32 +16,27 @@ pub(super) struct Status {
     pub(super) max: Option<Decimal>,
     /// `-N` pads these two to eight places instead of five: the only trace it leaves in the line.
     act_width: usize,
+    /// `nan` or `inf` stands where a number belongs.
+    pub(super) no_number: bool,
     avg_width: usize,
 }
 
 /// Names of the fields.
 const KEYS: [&[u8]; 8] = [b"P", b"I", b"A", b"C", b"Min", b"Act", b"Avg", b"Max"];
 
-/// What a line that begins like a status line is.
-#[derive(Debug, PartialEq)]
-pub(super) enum Reading {
-    /// A status line.
-    Status(Status),
-    /// Begins like one, but fields are missing or damaged.
-    Damaged,
-    /// Something else.
-    Other,
-}
+/// A line begins like a status line, but fields are missing or damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Damaged;
 
 impl Status {
-    /// Reads a line; anything may stand before the `T:`.
-    pub(super) fn read(text: &[u8], ended: bool) -> Reading {
+    /// Reads a line; anything may stand before the `T:`. `None`: the line is something else.
+    pub(super) fn read(text: &[u8], ended: bool) -> Result<Option<Self>, Damaged> {
         let plain = text.starts_with(b"T:");
-        let Some(start) = (if plain { Some(2) } else { start_within(text) }) else { return Reading::Other };
+        let Some(start) = (if plain { Some(2) } else { start_within(text) }) else { return Ok(None) };
         match Self::fields(&text[start..], ended) {
-            Some(status) => Reading::Status(status),
-            None if plain && memchr::memmem::find(text, b"C:").is_none() => Reading::Other,
-            None => Reading::Damaged,
+            Some(status) => Ok(Some(status)),
+            None if plain && memchr::memmem::find(text, b"C:").is_none() => Ok(None),
+            None => Err(Damaged),
         }
     }
 
@@ -66,24 +61,28 @@ impl Status {
                 break;
             }
             let blanks = field.iter().take_while(|byte| **byte == b' ').count();
-            let (value, taken) = Decimal::take(&field[blanks..])?;
+            let (value, taken) = match Decimal::take(&field[blanks..]) {
+                Some((value, taken)) => (Some(value), taken),
+                None => (None, no_number(&field[blanks..])?),
+            };
+            status.no_number |= value.is_none();
             let width = blanks + taken;
             rest = &field[width..];
             match key {
-                b"P" => status.priority = value.count(),
-                b"I" => status.interval_us = value.count(),
-                b"A" => status.cpu = value.count(),
-                b"C" => cycles = Some(value.count()?),
-                b"Min" => status.min = Some(value),
+                b"P" => status.priority = value.and_then(Decimal::count),
+                b"I" => status.interval_us = value.and_then(Decimal::count),
+                b"A" => status.cpu = value.and_then(Decimal::count),
+                b"C" => cycles = Some(value?.count()?),
+                b"Min" => status.min = value,
                 b"Act" => status.act_width = width,
-                b"Avg" => (status.avg, status.avg_width) = (Some(value), width),
+                b"Avg" => (status.avg, status.avg_width) = (value, width),
                 // The last field: without a line end its digits may be cut, unless it is as wide as it is printed.
-                b"Max" if ended || width >= 8 || !rest.is_empty() => status.max = Some(value),
+                b"Max" if ended || width >= 8 || !rest.is_empty() => status.max = value,
                 _ => {}
             }
         }
         status.cycles = cycles?;
-        status.min.map(|_| status)
+        (status.min.is_some() || status.max.is_some()).then_some(status)
     }
 
     /// Are the values nanoseconds (`-N`), by the way they are padded?
@@ -102,6 +101,13 @@ impl Status {
     }
 }
 
+/// Length of a `nan` or `inf`.
+fn no_number(text: &[u8]) -> Option<usize> {
+    let sign = usize::from(text.first() == Some(&b'-'));
+    let word = text.get(sign..sign + 3)?;
+    (word.eq_ignore_ascii_case(b"nan") || word.eq_ignore_ascii_case(b"inf")).then_some(sign + 3)
+}
+
 /// Where the thread's number begins behind a prompt, a time stamp or a log prefix: only with the fields that make it a
 /// status line.
 fn start_within(text: &[u8]) -> Option<usize> {
@@ -118,7 +124,7 @@ mod tests {
 
     fn read(text: &str) -> Status {
         match Status::read(text.as_bytes(), true) {
-            Reading::Status(status) => status,
+            Ok(Some(status)) => status,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -146,14 +152,19 @@ mod tests {
     #[test]
     fn a_cut_or_damaged_line_is_no_result() {
         let cut = Status::read(b"T: 0 (1) P:9 I:1 C: 5 Min:      1 Act:    1 Avg:    1 Max:     1", false);
-        assert!(matches!(cut, Reading::Status(Status { max: None, .. })), "{cut:?}");
+        assert!(matches!(cut, Ok(Some(Status { max: None, .. }))), "{cut:?}");
         let whole = Status::read(b"T: 0 (1) P:9 I:1 C: 5 Min:      1 Act:    1 Avg:    1 Max:       1", false);
-        assert!(matches!(whole, Reading::Status(Status { max: Some(_), .. })));
-        for damaged in ["T: 0 (1) P:9 I:1 C: x Min: 1", "T: 0 (1) P:9 I:1 C: 5 Min: nan", "T: 0 (1) P:9 I:1 C: 5"] {
-            assert_eq!(Status::read(damaged.as_bytes(), true), Reading::Damaged, "{damaged}");
+        assert!(matches!(whole, Ok(Some(Status { max: Some(_), .. }))));
+        for damaged in [
+            "T: 0 (1) P:9 I:1 C: x Min: 1",
+            "T: 0 (1) P:9 I:1 C: 5 Min: nan",
+            "T: 0 (1) P:9 I:1 C: nan Min: 1",
+            "T: 0 (1) P:9 I:1 C: 5",
+        ] {
+            assert_eq!(Status::read(damaged.as_bytes(), true), Err(Damaged), "{damaged}");
         }
         for other in ["T: 4 degrees", "policy: fifo: 1272          Avg:  128 Max:    1177", "SET: 1 C: 2 Min: 3"] {
-            assert_eq!(Status::read(other.as_bytes(), true), Reading::Other, "{other}");
+            assert_eq!(Status::read(other.as_bytes(), true), Ok(None), "{other}");
         }
     }
 }

@@ -11,10 +11,9 @@ use serde_json::json;
 pub fn rt_dataset(source: &Source) -> Result<Export, DifferentBins> {
     let (result, threads) = (source.result, source.threads()?);
     let cores: Vec<Vec<u64>> = threads.iter().map(|thread| rows(&thread.histogram)).collect();
-    let maxima: Vec<u64> = threads
-        .iter()
-        .map(|thread| summarise(thread).max.and_then(|max| max.at_most_ns).unwrap_or(0).div_ceil(1000))
-        .collect();
+    // Cut off to whole µs, as cyclictest does: so a maximum lies in the row that counts it.
+    let maxima: Vec<u64> =
+        threads.iter().map(|thread| summarise(thread).max.and_then(|max| max.at_most_ns).unwrap_or(0) / 1000).collect();
     let interval_us = result.threads.first().map(|row| row.interval_ns / 1000);
     let cycles = match result.setup.length {
         Length::Cycles(cycles) => Some(cycles),

@@ -1,0 +1,10 @@
+//! Many nights of one cell on one target: is the last one out of the ordinary, and did the level change?
+
+mod change;
+mod night;
+
+#[cfg(test)]
+mod year;
+
+pub use change::{Change, LOOK_BACK, change_point, rise};
+pub use night::{FEWEST_NIGHTS, Night, Standing, stands};
