@@ -12,6 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::trend::{Change, Night, Standing, rise, stands};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Shows a target's runs over time, by cell: a sparkline, how the last run stands against those before, and when the level rose.
@@ -85,18 +86,21 @@ struct Rise<'a> {
 
 /// Runs the verb.
 pub(super) fn run(common: &Common, args: &Args) -> Exit {
-    let read = || -> Result<_, StoreError> { index::entries(&Store::open(args.results.path())?) };
-    let (entries, unreadable) = match read() {
+    let read = || -> Result<_, StoreError> {
+        let store = Store::open(args.results.path())?;
+        let newest = index::newest(&store, &args.target, args.last.into())?;
+        Ok((store, newest))
+    };
+    let (store, (entries, unreadable)) = match read() {
         Ok(read) => read,
         Err(error) => return store_failed(&error),
     };
     for what in &unreadable {
         let _ = writeln!(std::io::stderr(), "warning: left out: {what}");
     }
-    let of_target: Vec<&Entry> = entries.iter().filter(|entry| entry.target == args.target).collect();
-    let cells = cells(&of_target, args);
+    let cells = cells(&entries, args);
     if cells.is_empty() {
-        return nothing(&entries, &of_target, args);
+        return nothing(&store, &entries, args);
     }
     let metric = Metric::ALL.iter().find(|(_, metric)| *metric == args.metric).map_or("", |(name, _)| name);
     let unit = if args.metric == Metric::Missed { "periods" } else { "ns" };
@@ -108,19 +112,18 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
     Exit::Success
 }
 
-fn nothing(entries: &[Entry], of_target: &[&Entry], args: &Args) -> Exit {
-    let listed = |mut names: Vec<&str>| {
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+fn nothing(store: &Store, entries: &[Entry], args: &Args) -> Exit {
+    let listed = |names: BTreeSet<String>| match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.into_iter().collect::<Vec<_>>().join(", "),
     };
-    let message = match (&args.cell, of_target.is_empty()) {
-        (Some(cell), false) => {
-            let known = listed(of_target.iter().map(|entry| entry.cell.as_str()).collect());
+    let message = match &args.cell {
+        Some(cell) if !entries.is_empty() => {
+            let known = listed(entries.iter().map(|entry| entry.cell.clone()).collect());
             format!("no finished run of cell `{cell}` on {}; cells: {known}", args.target)
         }
         _ => {
-            let known = listed(entries.iter().map(|entry| entry.target.as_str()).collect());
+            let known = listed(index::targets(store));
             format!("no finished run on target `{}`; targets: {known}", args.target)
         }
     };
@@ -129,7 +132,7 @@ fn nothing(entries: &[Entry], of_target: &[&Entry], args: &Args) -> Exit {
 }
 
 /// By campaign and cell, in the order of their first run.
-fn cells<'a>(entries: &[&'a Entry], args: &Args) -> Vec<Cell<'a>> {
+fn cells<'a>(entries: &'a [Entry], args: &Args) -> Vec<Cell<'a>> {
     let mut groups: Vec<Vec<&'a Entry>> = Vec::new();
     for entry in entries.iter().filter(|entry| args.cell.as_ref().is_none_or(|cell| entry.cell == *cell)) {
         let same = |group: &&mut Vec<&Entry>| group[0].campaign == entry.campaign && group[0].cell == entry.cell;
@@ -138,7 +141,7 @@ fn cells<'a>(entries: &[&'a Entry], args: &Args) -> Vec<Cell<'a>> {
             None => groups.push(vec![entry]),
         }
     }
-    groups.into_iter().map(|group| cell(&group[group.len().saturating_sub(args.last.into())..], args.metric)).collect()
+    groups.into_iter().map(|group| cell(&group, args.metric)).collect()
 }
 
 fn cell<'a>(entries: &[&'a Entry], metric: Metric) -> Cell<'a> {

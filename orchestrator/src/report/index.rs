@@ -1,14 +1,15 @@
 //! Figures of every finished run in one file, so that a year of nights is read in a moment.
 //!
 //! `RESULTS/index.jsonl` is derived and may be deleted at any time: the run directories are the truth. An entry holds as long as the
-//! manifest of its run has the same hash; another version of latlab judges everything anew.
+//! manifest of its run has the same hash, which is looked at for runs that are shown; another version of latlab judges everything anew.
 
 use super::stored::{self, Stored};
-use crate::store::{ExecutionDir, PlannedRun, Store, StoreError, sha256_hex};
+use crate::store::{ExecutionDir, Store, StoreError, sha256_hex};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::result::{Bound, Figure, QUANTILES, RunResult};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 
 const FILE: &str = "index.jsonl";
 
@@ -123,69 +124,138 @@ impl Metric {
     }
 }
 
-/// Every finished run, oldest execution first; the index is brought up to date. What cannot be read is left out and
-/// named in the second list.
-pub fn entries(store: &Store) -> Result<(Vec<Entry>, Vec<String>), StoreError> {
-    let known = load(store);
-    let (mut all, mut unreadable, mut fresh) = (Vec::new(), Vec::new(), 0);
-    for execution in store.executions()? {
-        let execution = match execution {
-            Ok(execution) => execution,
-            Err(error) => {
-                unreadable.push(error.to_string());
-                continue;
-            }
-        };
-        for (planned, run) in execution.runs() {
-            // Without a manifest it is not over.
-            let Ok(manifest) = std::fs::read(run.path().join("manifest.json")) else { continue };
-            let manifest = sha256_hex(&manifest);
-            if let Some(entry) = known.get(&manifest) {
-                all.push(entry.clone());
-                continue;
-            }
-            match derive(&execution, planned, manifest) {
-                Ok(entry) => {
-                    fresh += usize::from(entry.is_some());
-                    all.extend(entry);
-                }
-                Err(error) => unreadable.push(format!("{}/{}: {error}", execution.name(), planned.name)),
-            }
+/// Runs of one execution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Execution {
+    execution: String,
+    /// When a run directory was last added or removed, in ns since 1970. Absent: not every planned run is finished, so it is looked at anew.
+    settled: Option<u128>,
+    entries: Vec<Entry>,
+}
+
+/// The newest finished runs of a target, `last` of each campaign and cell, oldest first; and what could not be read. The
+/// index is brought up to date.
+pub fn newest(store: &Store, target: &str, last: usize) -> Result<(Vec<Entry>, Vec<String>), StoreError> {
+    let mut known = load(store);
+    let mut unreadable = Vec::new();
+    let all = refresh(store, &mut known, &mut unreadable)?;
+    let mut chosen = choose(&all, target, last);
+    // What is shown is checked to its manifest; what is not shown is not worth a file each.
+    let altered = |entry: &Entry| manifest(store, &entry.execution, &entry.run) != Some(entry.manifest.clone());
+    let stale: BTreeSet<String> = chosen.iter().filter(|e| altered(e)).map(|e| e.execution.clone()).collect();
+    if !stale.is_empty() {
+        stale.iter().for_each(|execution| drop(known.remove(execution)));
+        unreadable.clear();
+        chosen = choose(&refresh(store, &mut known, &mut unreadable)?, target, last);
+    }
+    Ok((chosen, unreadable))
+}
+
+/// Targets with a finished run, by the index.
+pub fn targets(store: &Store) -> BTreeSet<String> {
+    load(store).into_values().flat_map(|execution| execution.entries).map(|entry| entry.target).collect()
+}
+
+fn choose(all: &[Execution], target: &str, last: usize) -> Vec<Entry> {
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut newest = Vec::new();
+    for entry in all.iter().rev().flat_map(|execution| execution.entries.iter().rev()) {
+        let count = seen.entry((&entry.campaign, &entry.cell)).or_default();
+        if entry.target == target && *count < last {
+            *count += 1;
+            newest.push(entry.clone());
         }
     }
-    if fresh > 0 || all.len() != known.len() {
+    newest.reverse();
+    newest
+}
+
+/// Every execution, oldest first; the index is kept where it changed.
+fn refresh(
+    store: &Store,
+    known: &mut HashMap<String, Execution>,
+    unreadable: &mut Vec<String>,
+) -> Result<Vec<Execution>, StoreError> {
+    let mut all = Vec::new();
+    for path in store.execution_paths()? {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let old = known.get(&name);
+        match old.filter(|old| old.settled.is_some() && old.settled == changed(&path)) {
+            Some(old) => all.push(old.clone()),
+            None => match derive(&path, old, unreadable) {
+                Ok(execution) => all.push(execution),
+                Err(error) => unreadable.push(error.to_string()),
+            },
+        }
+    }
+    let same =
+        all.len() == known.len() && all.iter().all(|execution| known.get(&execution.execution) == Some(execution));
+    if !same {
         // A results directory that may only be read serves as well, more slowly.
         if let Err(error) = save(store, &all) {
             tracing::debug!("the index is not kept: {error}");
         }
+        *known = all.iter().map(|execution| (execution.execution.clone(), execution.clone())).collect();
     }
-    Ok((all, unreadable))
+    Ok(all)
 }
 
-fn derive(execution: &ExecutionDir, planned: &PlannedRun, manifest: String) -> Result<Option<Entry>, StoreError> {
-    Ok(match stored::read(execution, planned)? {
-        Stored::Measured(result, _) => Some(Entry::new(&result, manifest)),
-        Stored::NotStarted(..) => None,
-    })
+/// Reads an execution; runs whose manifest is as in `old` are taken from there.
+fn derive(path: &Path, old: Option<&Execution>, unreadable: &mut Vec<String>) -> Result<Execution, StoreError> {
+    let execution = ExecutionDir::open(path)?;
+    let settled = changed(path);
+    let (mut entries, mut finished) = (Vec::new(), true);
+    for (planned, run) in execution.runs() {
+        // Without a manifest it is not over.
+        let Ok(manifest) = std::fs::read(run.path().join("manifest.json")) else {
+            finished = false;
+            continue;
+        };
+        let manifest = sha256_hex(&manifest);
+        let known = old.and_then(|old| old.entries.iter().find(|e| e.run == planned.name && e.manifest == manifest));
+        if let Some(known) = known {
+            entries.push(known.clone());
+            continue;
+        }
+        match stored::read(&execution, planned) {
+            Ok(Stored::Measured(result, _)) => entries.push(Entry::new(&result, manifest)),
+            Ok(Stored::NotStarted(..)) => {}
+            Err(error) => {
+                finished = false;
+                unreadable.push(format!("{}/{}: {error}", execution.name(), planned.name));
+            }
+        }
+    }
+    Ok(Execution { execution: execution.name().to_owned(), settled: settled.filter(|_| finished), entries })
 }
 
-/// Entries by the hash of the manifest; none of another version, and none of a line that cannot be read.
-fn load(store: &Store) -> HashMap<String, Entry> {
+fn changed(execution: &Path) -> Option<u128> {
+    let modified = std::fs::metadata(execution.join("runs")).and_then(|about| about.modified()).ok()?;
+    modified.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_nanos())
+}
+
+fn manifest(store: &Store, execution: &str, run: &str) -> Option<String> {
+    let path = store.root().join(execution).join("runs").join(run).join("manifest.json");
+    std::fs::read(path).ok().map(|content| sha256_hex(&content))
+}
+
+/// Executions by name; none of another version, and none of a line that cannot be read.
+fn load(store: &Store) -> HashMap<String, Execution> {
     let content = store.derived(FILE).unwrap_or_default();
     let mut lines = content.split(|byte| *byte == b'\n');
     let head = lines.next().and_then(|line| serde_json::from_slice::<Head>(line).ok());
     if head != Some(Head::own()) {
         return HashMap::new();
     }
-    let entries = lines.filter_map(|line| serde_json::from_slice::<Entry>(line).ok());
-    entries.map(|entry| (entry.manifest.clone(), entry)).collect()
+    let executions = lines.filter_map(|line| serde_json::from_slice::<Execution>(line).ok());
+    executions.map(|execution| (execution.execution.clone(), execution)).collect()
 }
 
-fn save(store: &Store, entries: &[Entry]) -> Result<(), StoreError> {
+fn save(store: &Store, all: &[Execution]) -> Result<(), StoreError> {
     let mut content = serde_json::to_vec(&Head::own()).unwrap_or_default();
-    for entry in entries {
+    for execution in all {
         content.push(b'\n');
-        content.extend(serde_json::to_vec(entry).unwrap_or_default());
+        content.extend(serde_json::to_vec(execution).unwrap_or_default());
     }
     content.push(b'\n');
     store.keep_derived(FILE, &content)

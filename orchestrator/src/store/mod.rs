@@ -97,6 +97,11 @@ impl Store {
 
     /// Every execution, oldest first. One whose plan cannot be read is an error of its own, not of the list.
     pub fn executions(&self) -> Result<Vec<Result<ExecutionDir, StoreError>>, StoreError> {
+        Ok(self.execution_paths()?.into_iter().map(ExecutionDir::open).collect())
+    }
+
+    /// Directories of all executions, oldest first.
+    pub(crate) fn execution_paths(&self) -> Result<Vec<PathBuf>, StoreError> {
         let entries = std::fs::read_dir(&self.root).map_err(|source| StoreError::read(&self.root, source))?;
         let mut paths = Vec::new();
         for entry in entries {
@@ -106,7 +111,7 @@ impl Store {
             }
         }
         paths.sort();
-        Ok(paths.into_iter().map(ExecutionDir::open).collect())
+        Ok(paths)
     }
 
     /// The execution with this name, or a unique beginning of it.

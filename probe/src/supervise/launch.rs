@@ -45,7 +45,11 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let mut child = child.doing(|| "cannot start the supervisor")?;
     match hear(&mut child).doing(|| "cannot hear the supervisor")?.as_deref() {
         Some(UP) => crate::print_json(&dir.status()?),
-        Some(reason) if !reason.is_empty() => Err(Error::NotStarted(reason.to_owned())),
+        Some(reason) if !reason.is_empty() => {
+            // It has put everything back, and is about to go.
+            let _ = child.wait();
+            Err(Error::NotStarted(reason.to_owned()))
+        }
         heard => {
             let ended = if heard.is_some() { child.wait().ok().map(how) } else { None };
             let log = std::fs::read(&log_path).unwrap_or_default();

@@ -46,7 +46,7 @@ fn the_guard_cleans_up_after_a_killed_supervisor() {
     let expected = "the supervisor was killed; everything was put back";
     assert_eq!((status.stage, status.message.as_deref()), (Stage::Dead, Some(expected)));
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     // What was checkpointed stands.
     let folded = bench.folded(0);
     assert!(folded.end.is_none() && folded.damage.is_empty());
@@ -78,7 +78,7 @@ fn restore_cleans_up_when_nobody_else_could() {
         format!(r#"{{"restored":[["/proc/sys/vm/stat_interval","{before}"]],"failed":[],"note":null}}"#)
     );
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let again = String::from_utf8(ok(bench.command(&["restore"]))).expect("UTF-8");
     assert_eq!(again.trim_end(), r#"{"restored":[],"failed":[],"note":"no settings to put back"}"#);
 }
@@ -97,7 +97,7 @@ fn continuing_puts_back_what_the_dead_segment_left() {
     ok(bench.command(&["run", "--continue"]));
     assert_eq!(bench.over().stage, Stage::Done);
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let events = bench.folded(1).events;
     let restored = events.iter().filter(|event| event.kind == EventKind::SettingRestored).count();
     assert_eq!(restored, 2, "{events:?}");
@@ -128,7 +128,7 @@ fn a_killed_measuring_process_loses_nothing() {
     let expected = "the measuring process ended before its time: signal 9";
     assert_eq!((status.stage, status.message.as_deref()), (Stage::Failed, Some(expected)));
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let folded = bench.folded(0);
     let end = folded.end.as_ref().expect("ended by itself");
     assert_eq!((end.reason, end.restored), (EndReason::Failed, true));
@@ -243,7 +243,7 @@ fn a_disk_that_stays_full_ends_the_run_at_its_deadline() {
     let status = bench.over();
     let expected = "the stream is incomplete: No space left on device (os error 28)";
     assert_eq!((status.stage, status.message.as_deref()), (Stage::Failed, Some(expected)));
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let folded = bench.folded(0);
     assert!(folded.end.is_none() && folded.damage.is_empty());
 }
