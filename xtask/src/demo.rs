@@ -17,7 +17,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    shell::hold_signals()?;
+    let interrupt = shell::Interrupt::hold()?;
     tools::ensure(&tools::LOOPBACK)?;
     let name = options.target.as_str();
     if lab::names()?.iter().any(|board| board == name) {
@@ -25,6 +25,7 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
         let board = Board::of(&home, name)?;
         cross::build(board.kind())?;
         let latlab = build::latlab()?;
+        interrupt.check()?;
         let board = board.up(None, None)?;
         println!("demo: {name} is up, ssh on 127.0.0.1:{}", board.port()?);
         let code = run(&latlab, &board.target_file()?.display().to_string());

@@ -1,7 +1,8 @@
 //! The slow part of `cargo xtask test`: campaigns through latlab on every emulated board, and faults in the midst of them.
 
-use crate::lab::board::Variant;
+use crate::lab::board::{self, Variant};
 use crate::lab::{Board, Powered};
+use crate::shell::Interrupt;
 use crate::{build, cross, demo, paths};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -68,19 +69,24 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 /// Builds latlab and the probes that the cases need.
-pub(crate) fn prepare() -> Result<PathBuf> {
+pub(crate) fn prepare(cases: &[Case]) -> Result<PathBuf> {
     for kind in cross::Kind::ALL {
-        cross::build(kind)?;
+        for case in cases {
+            if board::load(case.board)?.machine.kind() == kind {
+                cross::build(kind)?;
+                break;
+            }
+        }
     }
     build::latlab()
 }
 
 /// Boots the board, carries the case out, takes the board down.
-pub(crate) fn run(case: &Case, latlab: &Path) -> Result<()> {
+pub(crate) fn run(case: &Case, latlab: &Path, interrupt: &Interrupt) -> Result<()> {
     let home = paths::cache()?.join("test");
     let board = Board::of(&home, case.board)?.up(Some(case.kernel), None)?;
     let results = tempfile::Builder::new().prefix("latlab-results-").tempdir().context("cannot make a folder")?;
-    let outcome = carry_out(case, latlab, &board, results.path());
+    let outcome = carry_out(case, latlab, &board, results.path(), interrupt);
     if outcome.is_err() {
         println!("{}", board.console_tail());
         println!("the results stay in {}", results.keep().display());
@@ -89,14 +95,14 @@ pub(crate) fn run(case: &Case, latlab: &Path) -> Result<()> {
     outcome
 }
 
-fn carry_out(case: &Case, latlab: &Path, board: &Powered, results: &Path) -> Result<()> {
+fn carry_out(case: &Case, latlab: &Path, board: &Powered, results: &Path, interrupt: &Interrupt) -> Result<()> {
     let kernel = if case.kernel == Variant::Rt { "preempt-rt" } else { "standard" };
     let duration = if case.event == Event::Nothing { "5s" } else { "20s" };
     let mut command = demo::latlab_command(latlab)?;
     command.args(["run", "xtask/emulated.toml", "--target"]).arg(board.target_file()?);
     command.args(["--set", &format!("boot.kernel={kernel}"), "--set", &format!("duration={duration}")]);
     command.arg("--results").arg(results);
-    let mut run = Run::start(&mut command)?;
+    let mut run = Run::start(&mut command, interrupt)?;
     if case.event != Event::Nothing {
         run.wait_for(" s of ")?; // the first progress line: it measures
     }
@@ -112,7 +118,7 @@ fn carry_out(case: &Case, latlab: &Path, board: &Powered, results: &Path) -> Res
             run.kill()?;
             let mut resume = demo::latlab_command(latlab)?;
             resume.arg("resume").arg("--results").arg(results);
-            Run::start(&mut resume)?.end()?
+            Run::start(&mut resume, interrupt)?.end()?
         }
         Event::Reset => {
             run.wait_for(" cycles, max")?;
@@ -169,14 +175,15 @@ fn stored(latlab: &Path, results: &Path) -> Result<Value> {
 }
 
 /// A latlab whose progress lines are read as they come.
-struct Run {
+struct Run<'a> {
+    interrupt: &'a Interrupt,
     child: Child,
     lines: std::sync::mpsc::Receiver<String>,
     deadline: Instant,
 }
 
-impl Run {
-    fn start(command: &mut Command) -> Result<Self> {
+impl<'a> Run<'a> {
+    fn start(command: &mut Command, interrupt: &'a Interrupt) -> Result<Self> {
         let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let child = command.spawn().context("cannot start latlab")?;
@@ -191,7 +198,7 @@ impl Run {
                 }
             }
         });
-        Ok(Self { child, lines, deadline: Instant::now() + RUN_LIMIT })
+        Ok(Self { interrupt, child, lines, deadline: Instant::now() + RUN_LIMIT })
     }
 
     /// Waits for a line with this text.
@@ -208,6 +215,7 @@ impl Run {
     /// Waits for the end and returns the exit code.
     fn end(&mut self) -> Result<i32> {
         while Instant::now() < self.deadline {
+            self.interrupt.check()?;
             if let Some(status) = self.child.try_wait()? {
                 return status.code().context("latlab was killed by a signal");
             }
@@ -224,7 +232,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for Run<'_> {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -187,6 +187,17 @@ impl Apt {
     }
 }
 
+/// A folder for exactly this set of packages: checkouts of different age, or with different programs in reach, then do
+/// not pull the folder from under each other.
+pub(crate) fn place(base: &Path, packages: &[&str]) -> PathBuf {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    packages.hash(&mut hasher);
+    let mut name = base.as_os_str().to_owned();
+    name.push(format!("-{:08x}", hasher.finish() >> 32));
+    name.into()
+}
+
 /// Unpacks one package without the files that match `excludes`.
 fn unpack_one(deb: &Path, excludes: &[&str], into: &Path) -> Result<()> {
     let mut archive = Command::new("dpkg-deb")

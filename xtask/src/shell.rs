@@ -1,7 +1,10 @@
 //! Running commands: what ran stands in every error.
 
 use anyhow::{Context, Result, bail};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The command as one would type it, without `-o OPTION` pairs: apt takes a page of them.
 pub(crate) fn text(command: &Command) -> String {
@@ -48,12 +51,26 @@ pub(crate) fn is_root() -> Result<bool> {
     Ok(output(Command::new("id").arg("-u"))?.trim() == "0")
 }
 
-/// SIGINT and SIGTERM no longer kill xtask: the child in the foreground gets them too and ends by itself,
-/// then xtask's guards take down what was started. Returns the flag that says one came.
-pub(crate) fn hold_signals() -> Result<std::sync::Arc<std::sync::atomic::AtomicBool>> {
-    let flag = std::sync::Arc::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, std::sync::Arc::clone(&flag)).context("cannot handle signals")?;
+/// Holds SIGINT and SIGTERM back once, so that what was started is taken down; the second one ends xtask at once.
+/// The child in the foreground gets a terminal's SIGINT too, and ends by itself.
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    pub(crate) fn hold() -> Result<Self> {
+        let flag = Arc::default();
+        for signal in [SIGINT, SIGTERM] {
+            let held = signal_hook::flag::register_conditional_default(signal, Arc::clone(&flag));
+            held.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+                .context("cannot handle signals")?;
+        }
+        Ok(Self(flag))
     }
-    Ok(flag)
+
+    /// An error once a signal came.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        Ok(())
+    }
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test, with what it needs fetched first, and one line at the end.
 
 use crate::cross::Kind;
+use crate::shell::Interrupt;
 use crate::{build, cross, emulated, shell, toolchain, tools};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
@@ -40,10 +41,9 @@ impl std::fmt::Display for Count {
 }
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
-    shell::hold_signals()?;
     let mut count = Count::default();
     if let Some(text) = &options.emulated {
-        boards(&mut count, text);
+        boards(&mut count, text)?;
         return Ok(close(count));
     }
     if let Err(error) = tools::ensure(&tools::LOOPBACK) {
@@ -52,13 +52,13 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     cross::build(Kind::X86_64)?;
     count += cargo_test(&["--workspace"])?;
     if !options.quick {
-        slow(&mut count);
+        slow(&mut count)?;
     }
     Ok(close(count))
 }
 
 /// ARM code under user-mode emulation, the same bits from another checkout, emulated boards.
-fn slow(count: &mut Count) {
+fn slow(count: &mut Count) -> Result<()> {
     for kind in [Kind::Armv7, Kind::Aarch64] {
         let what = format!("unit tests of the probe as {} code", kind.triple());
         match toolchain::test_command(kind) {
@@ -71,18 +71,26 @@ fn slow(count: &mut Count) {
         }
     }
     one(count, "the probe has the same bits from any checkout path", cross::same_bits_from_any_path);
-    boards(count, "");
+    boards(count, "")
 }
 
 /// Campaigns on emulated boards; those tests whose names contain `text`.
-fn boards(count: &mut Count, text: &str) {
-    let latlab = match emulated::prepare() {
+fn boards(count: &mut Count, text: &str) -> Result<()> {
+    let interrupt = Interrupt::hold()?;
+    let mut cases = emulated::cases();
+    cases.retain(|case| case.name().contains(text));
+    let latlab = match emulated::prepare(&cases) {
         Ok(latlab) => latlab,
-        Err(error) => return skip(count, "emulated boards", &error),
+        Err(error) => {
+            skip(count, "emulated boards", &error);
+            return Ok(());
+        }
     };
-    for case in emulated::cases().iter().filter(|case| case.name().contains(text)) {
-        one(count, &case.name(), || emulated::run(case, &latlab));
+    for case in &cases {
+        one(count, &case.name(), || emulated::run(case, &latlab, &interrupt));
+        interrupt.check()?;
     }
+    Ok(())
 }
 
 /// Runs and counts one test.

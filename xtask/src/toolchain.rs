@@ -2,7 +2,7 @@
 //! else Debian 12's compiler, unpacked into the cache.
 
 use crate::cross::Kind;
-use crate::fetch::{Apt, Closure};
+use crate::fetch::{self, Apt, Closure};
 use crate::{build, paths, shell, tools};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
@@ -86,7 +86,6 @@ fn rustup_has(kind: Kind) -> Result<bool> {
 
 /// Debian's compiler, C cross-compilers and user-mode emulators in the cache.
 fn fetched() -> Result<PathBuf> {
-    let prefix = paths::cache()?.join("cross");
     let apt = Apt::bookworm().context(by_hand())?;
     let library = apt.dependency("libstd-rust-web-dev", "libstd-rust-web-1").context(by_hand())?;
     let mut packages: Vec<String> = HOST_PACKAGES.map(String::from).into();
@@ -98,6 +97,7 @@ fn fetched() -> Result<PathBuf> {
             .extend(["libgcc-12-dev", "libgcc-s1", "libc6", "libc6-dev"].map(|name| format!("{name}-{arch}-cross")));
     }
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+    let prefix = fetch::place(&paths::cache()?.join("cross"), &packages);
     apt.unpack(&packages, Closure::Named, &UNUSED, &prefix).context(by_hand())?;
     let libraries = prefix.join("usr/lib/x86_64-linux-gnu").display().to_string();
     for (name, program) in [

@@ -1,6 +1,6 @@
 //! Programs that tests and boards need: the machine's own where it has them, else unpacked into the cache.
 
-use crate::fetch::{Apt, Closure};
+use crate::fetch::{self, Apt, Closure};
 use crate::paths;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -63,7 +63,15 @@ fn wrappers() -> Result<PathBuf> {
 
 /// Where a set's packages are unpacked.
 pub(crate) fn prefix(set: &Set) -> Result<PathBuf> {
-    Ok(paths::cache()?.join("tools").join(set.name))
+    Ok(fetch::place(&paths::cache()?.join("tools").join(set.name), &missing_packages(set)))
+}
+
+/// Packages of the programs that the machine lacks.
+fn missing_packages(set: &Set) -> Vec<&'static str> {
+    let missing = set.programs.iter().filter(|(program, _)| on_machine(program).is_none());
+    let mut packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    packages.dedup();
+    packages
 }
 
 /// PATH for children: the unpacked programs come after the machine's own.
@@ -87,12 +95,10 @@ pub(crate) fn program(name: &str) -> Result<PathBuf> {
 
 /// Fetches the programs of a set that the machine lacks.
 pub(crate) fn ensure(set: &Set) -> Result<()> {
-    let missing: Vec<_> = set.programs.iter().filter(|(program, _)| on_machine(program).is_none()).collect();
-    if missing.is_empty() {
+    let packages = missing_packages(set);
+    if packages.is_empty() {
         return Ok(());
     }
-    let mut packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
-    packages.dedup();
     if on_machine("apt-get").is_none() || on_machine("dpkg-deb").is_none() {
         bail!("install {} first (this machine has no apt to fetch them with)", packages.join(" "));
     }
@@ -101,7 +107,7 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
         .unpack(&packages, Closure::Missing, &[], &prefix)
         .with_context(|| format!("cannot fetch; install by hand: apt-get install {}", packages.join(" ")))?;
     let libraries = libraries(&prefix);
-    for (program, package) in missing {
+    for (program, package) in set.programs.iter().filter(|(program, _)| on_machine(program).is_none()) {
         let file = ["usr/sbin", "usr/bin", "sbin", "bin"]
             .iter()
             .map(|folder| prefix.join(folder).join(program))

@@ -153,7 +153,8 @@ fn list(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn duration_text(s: u64) -> String {
+/// `3 h 5 min`, `20 min`, `45 s`.
+pub(crate) fn duration_text(s: u64) -> String {
     match s {
         3600.. => format!("{} h {} min", s / 3600, s % 3600 / 60),
         60.. => format!("{} min", s / 60),

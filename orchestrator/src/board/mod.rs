@@ -9,7 +9,9 @@ mod probe;
 mod probe_binary;
 
 pub use deploy::Deployed;
+pub(crate) use error::duration_text;
 pub use error::{BoardError, Fault};
+pub use lock::Occupancy;
 pub use probe::{Chunk, RunOnBoard};
 pub use probe_binary::{ProbeBinary, Probes, triple};
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// A board under full load may take minutes for anything.
-const PATIENT: Duration = Duration::from_secs(300);
+pub(super) const PATIENT: Duration = Duration::from_secs(300);
 /// Most that `latprobe facts` may say: some files are 4 MiB each.
 const MAX_FACTS: usize = 32 << 20;
 /// Most stream bytes in one answer.

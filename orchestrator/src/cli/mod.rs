@@ -1,6 +1,7 @@
 //! The command line: one file per verb.
 
 mod baseline;
+mod boards;
 mod check;
 mod compare;
 mod diagnostics;
@@ -63,6 +64,8 @@ enum Verb {
     Resume(run::ResumeArgs),
     Stop(run::StopArgs),
     Collect(run::CollectArgs),
+    Status(boards::StatusArgs),
+    Release(boards::ReleaseArgs),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -95,6 +98,8 @@ fn run(cli: &Cli) -> Exit {
         Verb::Resume(args) => run::resume(&cli.common, args),
         Verb::Stop(args) => run::stop(&cli.common, args),
         Verb::Collect(args) => run::collect(&cli.common, args),
+        Verb::Status(args) => boards::status(&cli.common, args),
+        Verb::Release(args) => boards::release(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),

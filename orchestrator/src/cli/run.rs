@@ -291,13 +291,7 @@ fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
         Format::Text => Progress::lines(),
     };
     sweep_stale_sockets();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("error: cannot start: {error}"));
-            return Exit::Bug;
-        }
-    };
+    let runtime = runtime();
     let directory = writer.directory().clone();
     let result = runtime.block_on(async {
         let (wishes, wish) = Wishes::new(first).map_err(Refused::Signals)?;
@@ -315,6 +309,13 @@ fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
         }
         Err(refused) => refused.report(),
     }
+}
+
+/// Two threads: everything here waits.
+#[expect(clippy::expect_used, reason = "without threads or an epoll descriptor nothing can be done or said")]
+pub(super) fn runtime() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("the system gives two threads and an epoll descriptor")
 }
 
 fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {

@@ -153,6 +153,27 @@ fn stopped_from_elsewhere() {
 }
 
 #[test]
+fn a_board_whose_holder_is_gone_for_good() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "long"]);
+    place.wait_for_stream(500);
+    running.signal("KILL");
+    running.wait();
+    let execution = place.executions()[0].name().to_owned();
+    std::fs::rename(place.path().join("results"), place.path().join("gone")).unwrap();
+    place.run(&["run", "short"]).expect(5, "the board is held by tester@");
+    place.run(&["release", "board", "--from", &execution]).expect(0, "board: free; its run was thrown away");
+    assert!(processes::mentioning(&execution).is_empty());
+    assert!(place.run(&["status", "board"]).stdout.contains("board: free\n"));
+    place.run(&["run", "short"]).expect(0, "VALID");
+}
+
+#[test]
 fn leaving_does_not_wait_for_a_board_that_hangs() {
     if !can_run(&NEEDS) {
         return;
@@ -185,6 +206,11 @@ fn a_board_that_somebody_else_holds() {
     let running = place.start(&["run", "long"]);
     place.wait_for_stream(500);
     place.run(&["run", "short", "--results", "elsewhere"]).expect(5, "board: the board is held by tester@");
+    let execution = place.executions()[0].name().to_owned();
+    let said = place.run(&["status", "board"]);
+    assert!(said.stdout.contains(&format!(" for execution {execution} since ")), "{said:#?}");
+    assert!(said.stdout.contains(&format!("  run {execution}.0: measuring, begun ")), "{said:#?}");
+    place.run(&["release", "board", "--from", "other"]).expect(0, "board: not held for execution other");
     running.signal("TERM");
     running.wait().expect(6, "INVALID");
     place.run(&["run", "short", "--results", "elsewhere"]).expect(0, "");

@@ -45,7 +45,7 @@ pub(crate) fn serve(spec: &Spec, region: Region, report: File, go: File) -> ! {
     // The supervisor may be gone before this is set; its guard looks for us then.
     let _ = process::die_with_parent();
     if let Err(text) = measure(&spec.measure, region, report, go) {
-        eprintln_to_log(&text);
+        log(&text);
         process::exit_now(1);
     }
     loop {
@@ -54,9 +54,9 @@ pub(crate) fn serve(spec: &Spec, region: Region, report: File, go: File) -> ! {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the supervisor's log")]
-fn eprintln_to_log(text: &str) {
-    eprintln!("measuring process: {text}");
+/// To the supervisor's log, if the disk takes it.
+fn log(text: &str) {
+    let _ = writeln!(std::io::stderr(), "measuring process: {text}");
 }
 
 fn measure(measure: &Measure, region: Region, mut report: File, mut go: File) -> Result<(), String> {
@@ -100,7 +100,7 @@ fn measure(measure: &Measure, region: Region, mut report: File, mut go: File) ->
                 process::exit_now(1);
             }
             if let Err(error) = thread::sample(index, &measure, region, (read, sleep)) {
-                eprintln_to_log(&format!("thread {index}: {error}"));
+                log(&format!("thread {index}: {error}"));
                 process::exit_now(1);
             }
             // A thread that ends would unmap its stack beside those that still sample.

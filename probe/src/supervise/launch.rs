@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{
     fs::File,
-    io::Read,
+    io::{Read, Write},
     os::{
         fd::AsFd,
         unix::process::{CommandExt, ExitStatusExt},
@@ -45,7 +45,11 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let mut child = child.doing(|| "cannot start the supervisor")?;
     match hear(&mut child).doing(|| "cannot hear the supervisor")?.as_deref() {
         Some(UP) => crate::print_json(&dir.status()?),
-        Some(reason) if !reason.is_empty() => Err(Error::NotStarted(reason.to_owned())),
+        Some(reason) if !reason.is_empty() => {
+            // It has put everything back, and is about to go.
+            let _ = child.wait();
+            Err(Error::NotStarted(reason.to_owned()))
+        }
         heard => {
             let ended = if heard.is_some() { child.wait().ok().map(how) } else { None };
             let log = std::fs::read(&log_path).unwrap_or_default();
@@ -101,9 +105,8 @@ fn say_up() {
     say(UP);
 }
 
-#[expect(clippy::print_stdout, reason = "standard output is the pipe to `run`")]
+/// To `run`, which may be gone: its link was cut. The run itself goes on.
 fn say(text: &str) {
-    println!("{}", text.replace('\n', " "));
-    // Were it to fail, `run` would wait until it gives up; the run itself goes on.
+    let _ = writeln!(std::io::stdout(), "{}", text.replace('\n', " "));
     let _ = fd::close_stdout();
 }

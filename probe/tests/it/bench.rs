@@ -139,6 +139,15 @@ impl Bench {
         .collect()
     }
 
+    /// None is, or will be in a moment: a process is there a little longer than its last word.
+    pub(crate) fn expect_gone(&self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < deadline, "left behind: {:?}", self.processes());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// The one of them that has this name.
     pub(crate) fn process(&self, name: &str) -> i32 {
         self.find(name).expect(name)

@@ -46,7 +46,7 @@ fn the_guard_cleans_up_after_a_killed_supervisor() {
     let expected = "the supervisor was killed; everything was put back";
     assert_eq!((status.stage, status.message.as_deref()), (Stage::Dead, Some(expected)));
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     // What was checkpointed stands.
     let folded = bench.folded(0);
     assert!(folded.end.is_none() && folded.damage.is_empty());
@@ -78,7 +78,7 @@ fn restore_cleans_up_when_nobody_else_could() {
         format!(r#"{{"restored":[["/proc/sys/vm/stat_interval","{before}"]],"failed":[],"note":null}}"#)
     );
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let again = String::from_utf8(ok(bench.command(&["restore"]))).expect("UTF-8");
     assert_eq!(again.trim_end(), r#"{"restored":[],"failed":[],"note":"no settings to put back"}"#);
 }
@@ -97,7 +97,7 @@ fn continuing_puts_back_what_the_dead_segment_left() {
     ok(bench.command(&["run", "--continue"]));
     assert_eq!(bench.over().stage, Stage::Done);
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let events = bench.folded(1).events;
     let restored = events.iter().filter(|event| event.kind == EventKind::SettingRestored).count();
     assert_eq!(restored, 2, "{events:?}");
@@ -128,7 +128,7 @@ fn a_killed_measuring_process_loses_nothing() {
     let expected = "the measuring process ended before its time: signal 9";
     assert_eq!((status.stage, status.message.as_deref()), (Stage::Failed, Some(expected)));
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let folded = bench.folded(0);
     let end = folded.end.as_ref().expect("ended by itself");
     assert_eq!((end.reason, end.restored), (EndReason::Failed, true));
@@ -136,6 +136,22 @@ fn a_killed_measuring_process_loses_nothing() {
     let thread = &folded.threads[0];
     assert_eq!(end.threads[0].cycles, thread.histogram.total());
     assert!(thread.histogram.total() > 0);
+}
+
+#[test]
+fn a_run_outlives_a_start_that_is_cut_off() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("cut-off");
+    spec.length = Length::DurationNs(300 * MS_NS);
+    let bench = Bench::new(&spec);
+    // Nobody is left to hear that it is up.
+    let mut start = Command::new(env!("CARGO_BIN_EXE_latprobe")).arg("run").arg(&bench.dir).spawn().expect("starts");
+    while !bench.dir.join("state.json").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    start.kill().expect("is there or has just ended");
+    start.wait().expect("ends");
+    assert_eq!(bench.over().stage, Stage::Done);
 }
 
 #[test]
@@ -227,7 +243,7 @@ fn a_disk_that_stays_full_ends_the_run_at_its_deadline() {
     let status = bench.over();
     let expected = "the stream is incomplete: No space left on device (os error 28)";
     assert_eq!((status.stage, status.message.as_deref()), (Stage::Failed, Some(expected)));
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let folded = bench.folded(0);
     assert!(folded.end.is_none() && folded.damage.is_empty());
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, MS_NS, SECOND_NS, failed, load, ok, setting, setting_now, spec, turn};
 use latprobe::{
-    spec::{Length, Policy, Sleep, Thread},
+    spec::{CpuDmaLatency, Length, Policy, Sleep, Thread},
     status::{Follow, Stage},
     stream::{EndReason, EventKind, Folded},
 };
@@ -37,7 +37,7 @@ fn a_loaded_run_counts_every_period() {
     let status = bench.over();
     assert_eq!((status.stage, status.message), (Stage::Done, None));
     assert_eq!(setting_now(), before);
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
 
     let folded = bench.folded(0);
     expect_complete(&folded, 2000);
@@ -144,7 +144,7 @@ fn a_stop_in_the_middle_keeps_everything_so_far() {
     bench.until("measuring", |status| status.stage == Stage::Measuring);
     let status: latprobe::status::Status = serde_json::from_slice(&ok(bench.command(&["stop"]))).expect("a status");
     assert_eq!((status.stage, status.message.as_deref()), (Stage::Stopped, Some("stopped on request")));
-    assert_eq!(bench.processes(), [0; 0]);
+    bench.expect_gone();
     let folded = bench.folded(0);
     expect_complete(&folded, folded.measured_ns() / MS_NS);
     assert_eq!(folded.end.expect("ended by itself").reason, EndReason::Stopped);
@@ -266,4 +266,22 @@ fn a_load_inherits_nothing_of_the_supervisor() {
         assert_eq!(field(&text, "VmLck:").as_deref(), Some("0 kB"));
         assert!(text.ends_with("\n1000\npolicy 0\n"), "{text}");
     }
+}
+
+#[test]
+fn idle_states_are_held_off_the_measured_cpu_only() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("per-cpu");
+    spec.measure.cpu_dma_latency = CpuDmaLatency::PerCpu;
+    let cpu = spec.measure.threads[0].cpu.expect("pinned");
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us");
+    let now = || std::fs::read_to_string(&path).ok();
+    let before = now();
+    let bench = Bench::new(&spec);
+    bench.start();
+    assert_eq!(now().as_deref(), before.as_ref().map(|_| "n/a\n"));
+    assert_eq!(bench.over().stage, Stage::Done);
+    assert_eq!(now(), before);
+    let text = bench.folded(0).instrument.expect("set up").cpu_dma_latency;
+    assert_eq!(text, if before.is_some() { "per-cpu" } else { "missing" });
 }

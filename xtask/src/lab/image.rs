@@ -4,7 +4,7 @@ use super::board::{Board, SshServer, Variant};
 use super::cpio::Archive;
 use super::modules;
 use crate::cross::Kind;
-use crate::fetch::{Apt, Closure};
+use crate::fetch::{self, Apt, Closure};
 use crate::{paths, shell, tools};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -102,9 +102,10 @@ pub(crate) fn ensure(kind: Kind, variant: Variant) -> Result<Image> {
     let place = paths::cache()?.join("boards").join(arch);
     paths::make(&place)?;
     let apt = Apt::bookworm()?;
-    let userland = place.join("userland");
-    let packages: Vec<String> = PACKAGES.iter().map(|package| format!("{package}:{arch}")).collect();
-    apt.unpack(&packages.iter().map(String::as_str).collect::<Vec<_>>(), Closure::Named, &["./usr/share"], &userland)?;
+    let packages = PACKAGES.map(|package| format!("{package}:{arch}"));
+    let packages = packages.each_ref().map(String::as_str);
+    let userland = fetch::place(&place.join("userland"), &packages);
+    apt.unpack(&packages, Closure::Named, &["./usr/share"], &userland)?;
 
     let kernel = place.join(format!("kernel-{}", variant.label()));
     let release_file = place.join(format!("{}.release", variant.label()));

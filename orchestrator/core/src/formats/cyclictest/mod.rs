@@ -10,7 +10,7 @@ use super::collect::{Context, Family};
 use super::command::Command;
 use super::line::Line;
 use histogram::{Footer, FooterLine, Rows};
-use status::{Reading, Status};
+use status::{Damaged, Status};
 use std::collections::BTreeMap;
 use tally::{Sample, Tally};
 
@@ -159,18 +159,18 @@ impl Cyclictest {
             return true;
         }
         match Status::read(line.text, line.ended) {
-            Reading::Status(status) => {
+            Ok(Some(status)) => {
                 self.status(status, line.number, context);
                 true
             }
-            Reading::Damaged => {
+            Err(Damaged) => {
                 context.no_data(line.number, "a status line (T:) that is cut or damaged");
                 if let Some(run) = &mut self.run {
                     run.damaged.get_or_insert((0, line.number)).0 += 1;
                 }
                 false
             }
-            Reading::Other => {
+            Ok(None) => {
                 if line.text == b"..." {
                     self.elided(line.number);
                 } else if line.text.starts_with(b"deadline thread") {

@@ -24,27 +24,19 @@ pub(super) struct Status {
 /// Names of the fields.
 const KEYS: [&[u8]; 8] = [b"P", b"I", b"A", b"C", b"Min", b"Act", b"Avg", b"Max"];
 
-/// What a line that begins like a status line is.
-#[expect(clippy::large_enum_variant, reason = "one lives at a time, and most lines are status lines")]
-#[derive(Debug, PartialEq)]
-pub(super) enum Reading {
-    /// A status line.
-    Status(Status),
-    /// Begins like one, but fields are missing or damaged.
-    Damaged,
-    /// Something else.
-    Other,
-}
+/// A line begins like a status line, but fields are missing or damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Damaged;
 
 impl Status {
-    /// Reads a line; anything may stand before the `T:`.
-    pub(super) fn read(text: &[u8], ended: bool) -> Reading {
+    /// Reads a line; anything may stand before the `T:`. `None`: the line is something else.
+    pub(super) fn read(text: &[u8], ended: bool) -> Result<Option<Self>, Damaged> {
         let plain = text.starts_with(b"T:");
-        let Some(start) = (if plain { Some(2) } else { start_within(text) }) else { return Reading::Other };
+        let Some(start) = (if plain { Some(2) } else { start_within(text) }) else { return Ok(None) };
         match Self::fields(&text[start..], ended) {
-            Some(status) => Reading::Status(status),
-            None if plain && memchr::memmem::find(text, b"C:").is_none() => Reading::Other,
-            None => Reading::Damaged,
+            Some(status) => Ok(Some(status)),
+            None if plain && memchr::memmem::find(text, b"C:").is_none() => Ok(None),
+            None => Err(Damaged),
         }
     }
 
@@ -132,7 +124,7 @@ mod tests {
 
     fn read(text: &str) -> Status {
         match Status::read(text.as_bytes(), true) {
-            Reading::Status(status) => status,
+            Ok(Some(status)) => status,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -160,19 +152,19 @@ mod tests {
     #[test]
     fn a_cut_or_damaged_line_is_no_result() {
         let cut = Status::read(b"T: 0 (1) P:9 I:1 C: 5 Min:      1 Act:    1 Avg:    1 Max:     1", false);
-        assert!(matches!(cut, Reading::Status(Status { max: None, .. })), "{cut:?}");
+        assert!(matches!(cut, Ok(Some(Status { max: None, .. }))), "{cut:?}");
         let whole = Status::read(b"T: 0 (1) P:9 I:1 C: 5 Min:      1 Act:    1 Avg:    1 Max:       1", false);
-        assert!(matches!(whole, Reading::Status(Status { max: Some(_), .. })));
+        assert!(matches!(whole, Ok(Some(Status { max: Some(_), .. }))));
         for damaged in [
             "T: 0 (1) P:9 I:1 C: x Min: 1",
             "T: 0 (1) P:9 I:1 C: 5 Min: nan",
             "T: 0 (1) P:9 I:1 C: nan Min: 1",
             "T: 0 (1) P:9 I:1 C: 5",
         ] {
-            assert_eq!(Status::read(damaged.as_bytes(), true), Reading::Damaged, "{damaged}");
+            assert_eq!(Status::read(damaged.as_bytes(), true), Err(Damaged), "{damaged}");
         }
         for other in ["T: 4 degrees", "policy: fifo: 1272          Avg:  128 Max:    1177", "SET: 1 C: 2 Min: 3"] {
-            assert_eq!(Status::read(other.as_bytes(), true), Reading::Other, "{other}");
+            assert_eq!(Status::read(other.as_bytes(), true), Ok(None), "{other}");
         }
     }
 }
