@@ -8,7 +8,7 @@ use crate::report::{
     stored::{self, Stored},
     text,
 };
-use crate::runner::{self, RunEnd, Summary, Wishes, state_of};
+use crate::runner::{self, RunEnd, Summary, Wishes, is_unfinished, state_of};
 use crate::store::{ExecutionDir, ExecutionWriter, PLAN_FORMAT, Plan, PlannedRun, Store, StoreError};
 use crate::transport::sweep_stale_sockets;
 use indicatif::MultiProgress;
@@ -218,9 +218,7 @@ fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
 
 fn newest_unfinished(store: &Store) -> Result<Option<ExecutionDir>, StoreError> {
     for execution in store.executions()?.into_iter().rev().flatten() {
-        let entries = execution.journal()?;
-        let open = execution.runs().any(|(run, _)| !matches!(state_of(&entries, &run.name), State::Over(_)));
-        if open {
+        if is_unfinished(execution.plan(), &execution.journal()?) {
             return Ok(Some(execution));
         }
     }

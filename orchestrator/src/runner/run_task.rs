@@ -50,6 +50,7 @@ impl<'a> RunTask<'a> {
             reason: format!("run {} belongs to no cell of the plan", run.name),
         })?;
         let spec = dir.spec()?;
+        let judgement = if state == State::Removing { dir.judgement()? } else { None };
         let mut wish = context.wish.clone();
         wish.mark_changed();
         Ok(Self {
@@ -66,7 +67,7 @@ impl<'a> RunTask<'a> {
             wish,
             spec,
             reason: None,
-            judgement: None,
+            judgement,
         })
     }
 
