@@ -35,7 +35,7 @@ pub(super) struct Args {
     results: ResultsArgs,
 }
 
-fn metric_names() -> impl TypedValueParser<Value = Metric> {
+pub(super) fn metric_names() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(Metric::ALL.map(|(name, _)| name))
         .try_map(|name| Metric::named(&name).ok_or_else(|| format!("unknown metric {name}")))
 }
@@ -102,7 +102,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
     if cells.is_empty() {
         return nothing(&store, &entries, args);
     }
-    let metric = Metric::ALL.iter().find(|(_, metric)| *metric == args.metric).map_or("", |(name, _)| name);
+    let metric = args.metric.name();
     let unit = if args.metric == Metric::Missed { "periods" } else { "ns" };
     let history = History { format: 1, target: &args.target, metric, unit, cells };
     match common.format {

@@ -270,7 +270,7 @@ fn fit_for_file(name: &str) -> String {
 }
 
 /// `user@host`, for locks.
-fn holder() -> String {
+pub(super) fn holder() -> String {
     let user = ["USER", "LOGNAME"].into_iter().find_map(|key| std::env::var(key).ok().filter(|user| !user.is_empty()));
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
