@@ -7,7 +7,7 @@ use latlab::store::journal::Entry;
 use latlab_core::run_state::{Mark, Step};
 use latprobe::stream::PhaseKind;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::process::Stdio;
 
 const NEEDS: [&str; 3] = ["sshd", "ssh", "ssh-keygen"];
@@ -400,4 +400,65 @@ fn a_login_that_is_not_root() {
     let sshd = with("sudoers-none");
     target(&sshd, "become = \"sudo -n\"\n");
     place.run(&["run", "short"]).expect(5, "commands do not run: sudo: a password is required; check");
+}
+
+#[test]
+fn a_work_directory_that_is_lost_with_the_board() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "[plan]\nrepeat = 2\n");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "long"]);
+    place.wait_for_stream(2000);
+    // As a reset of a board whose work directory is a tmpfs: no process is left, and no file.
+    let run_id = place.executions()[0].plan().runs[0].run_id.clone();
+    let work = place.path().join("board-work/latlab");
+    while let Some((pid, _)) = processes::mentioning(&run_id).into_iter().find(|(pid, _)| *pid != running.pid()) {
+        processes::kill(pid);
+    }
+    std::fs::remove_dir_all(&work).unwrap();
+    let said = running.wait();
+    said.expect(5, "default-board-1: board lost; INVALID, NOT JUDGED: the board no longer has run ");
+    let execution = &place.executions()[0];
+    let (_, run) = execution.runs().next().unwrap();
+    assert!(run.fold().unwrap()[0].threads[0].histogram.total() > 0);
+    assert_eq!(run.verify().unwrap(), Vec::<String>::new());
+    // The board is there again, empty: what was not begun is measured.
+    let resumed = place.start(&["resume"]);
+    wait_for("the second run", 60, || execution.runs().nth(1)?.1.segment_bytes(0).ok().filter(|b| b.len() > 500));
+    resumed.signal("TERM");
+    resumed.wait().expect(6, "default-board-2: INVALID");
+    place.assert_clean(&work);
+}
+
+#[test]
+fn a_stream_that_was_damaged_on_the_board() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    // The host does not look before the end, so that the damage is all that it can get.
+    place.campaign("quiet", "5s", "mode = \"end\"\n");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "quiet"]);
+    let stream = wait_for("an execution", 30, || {
+        let run_id = &place.executions().first()?.plan().runs[0].run_id.clone();
+        Some(place.path().join("board-work/latlab/runs").join(run_id).join("stream-0"))
+    });
+    let length = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    wait_for("checkpoints on the board", 60, || (length(&stream) > 4000).then_some(()));
+    let file = std::fs::File::options().read(true).write(true).open(&stream).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, 3000).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], 3000).unwrap();
+    let said = running.wait();
+    // A checkpoint is 4 % of so short a run, too much for figures that can be used.
+    said.expect(6, "default-board-1: INVALID");
+    assert!(said.stdout.contains("2 damaged places") && said.stdout.contains(" too few"), "{said:#?}");
+    let (_, run) = place.executions()[0].runs().next().map(|(planned, run)| (planned.clone(), run)).unwrap();
+    let folded = &run.fold().unwrap()[0];
+    assert!(!folded.damage.is_empty() && folded.end.is_some());
+    place.assert_clean(&place.path().join("board-work/latlab"));
 }
