@@ -8,7 +8,7 @@ use crate::report::{
     stored::{self, Stored},
     text,
 };
-use crate::runner::{self, RunEnd, Summary, Wishes, state_of};
+use crate::runner::{self, RunEnd, Summary, Wishes, holds, state_of};
 use crate::store::{ExecutionDir, ExecutionWriter, PLAN_FORMAT, Plan, PlannedRun, Store, StoreError};
 use crate::transport::sweep_stale_sockets;
 use indicatif::MultiProgress;
@@ -220,7 +220,8 @@ fn newest_unfinished(store: &Store) -> Result<Option<ExecutionDir>, StoreError> 
     for execution in store.executions()?.into_iter().rev().flatten() {
         let entries = execution.journal()?;
         let open = execution.runs().any(|(run, _)| !matches!(state_of(&entries, &run.name), State::Over(_)));
-        if open {
+        let held = execution.plan().targets.iter().any(|target| holds(&entries, &target.name));
+        if open || held {
             return Ok(Some(execution));
         }
     }
@@ -339,6 +340,15 @@ fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
             "{not_begun} of {} runs not begun; `latlab resume {}` measures them",
             summary.runs.len(),
             directory.name()
+        ));
+    }
+    let lost: Vec<&str> =
+        summary.runs.iter().filter(|end| end.outcome == Outcome::Lost).map(|end| end.run.as_str()).collect();
+    if !lost.is_empty() {
+        let name = directory.name();
+        complain(&format!(
+            "board lost: {}; once it answers again, `latlab resume {name}` brings home what it still has",
+            lost.join(", ")
         ));
     }
     if !left.is_empty() {
