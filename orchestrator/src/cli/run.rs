@@ -339,6 +339,15 @@ fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
             directory.name()
         ));
     }
+    let lost: Vec<&str> =
+        summary.runs.iter().filter(|end| end.outcome == Outcome::Lost).map(|end| end.run.as_str()).collect();
+    if !lost.is_empty() {
+        let name = directory.name();
+        complain(&format!(
+            "board lost: {}; once it answers again, `latlab resume {name}` brings home what it still has",
+            lost.join(", ")
+        ));
+    }
     if !left.is_empty() {
         let name = directory.name();
         complain(&format!("left measuring: {}; `latlab resume {name}` brings it home", left.join(", ")));

@@ -2,7 +2,7 @@ use super::board_task::{BoardEnd, BoardTask};
 use super::{Context, RunEnd, Summary};
 use crate::progress::{Event, Progress};
 use crate::store::{ExecutionWriter, Plan, StoreError, journal};
-use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, replay};
+use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, holds_board, replay};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -86,6 +86,7 @@ fn complete(context: &Context, summary: &mut Summary) -> Result<(), StoreError> 
         let outcome = match state_of(&entries, &planned.name) {
             State::Planned | State::Preparing | State::Submitting => Outcome::Skipped,
             State::Over(outcome) => outcome,
+            State::Removing => Outcome::Judged,
             _ => Outcome::Detached,
         };
         let judgement = context.writer.directory().run_dir(&planned.name).judgement()?;
@@ -104,12 +105,7 @@ pub(crate) fn state_of(entries: &[journal::Entry], run: &str) -> State {
 /// Whether the execution may still hold the lock of `target`, by the journal.
 pub(crate) fn holds(entries: &[journal::Entry], target: &str) -> bool {
     let board = entries.iter().filter(|entry| entry.run.is_none() && entry.target.as_deref() == Some(target));
-    let holds = board.filter_map(|entry| match (entry.step, entry.mark) {
-        (Step::Lock, Mark::Intent) => Some(true),
-        (Step::Lock, Mark::Failed) | (Step::Unlock, Mark::Done) => Some(false),
-        _ => None,
-    });
-    holds.fold(false, |_, now| now)
+    holds_board(board.map(|entry| (entry.step, entry.mark)))
 }
 
 /// Whether there is something left to do, by the journal: runs, or a lock to be given back.

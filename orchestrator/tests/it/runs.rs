@@ -139,6 +139,37 @@ fn a_host_that_is_killed_at_any_step() {
 }
 
 #[test]
+fn a_host_that_is_killed_after_the_judgement() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.target("board", "transport = \"local\"\n");
+    place.run(&["run", "short"]).expect(0, "board: default-board-1: VALID");
+    let work = place.path().join("board-work/latlab");
+    let path = place.executions()[0].path().join("journal.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let execution = place.executions()[0].name().to_owned();
+    for last in [(Step::Judge, Mark::Done), (Step::Remove, Mark::Done), (Step::Unlock, Mark::Intent)] {
+        // As it stood after that step, with the board still taken.
+        let until = |line: &&str| {
+            let entry: Entry = serde_json::from_str(line).unwrap();
+            (entry.step, entry.mark) != last
+        };
+        let kept = whole.lines().take_while(until).count() + 1;
+        let cut: String = whole.lines().take(kept).map(|line| format!("{line}\n")).collect();
+        std::fs::write(&path, cut).unwrap();
+        let take = ["lock", "take", work.to_str().unwrap(), "--holder", "me@here", "--execution", &execution];
+        let probe = crate::support::probe::directory().join("latprobe");
+        assert!(std::process::Command::new(probe).args(take).stdout(Stdio::null()).status().unwrap().success());
+        place.run(&["resume"]).expect(0, "board: giving the board back");
+        place.assert_clean(&work);
+        place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
+    }
+    assert_eq!(place.assert_whole(), 1);
+}
+
+#[test]
 fn stopped_and_left() {
     if !can_run(&NEEDS) {
         return;
