@@ -186,6 +186,8 @@ fn stopped_and_left() {
     // What is there by now can be had without disturbing it.
     let bytes = || place.executions()[0].runs().next().unwrap().1.segment_bytes(0).unwrap().len();
     let before = bytes();
+    let on_board = work.join("runs").join(&place.executions()[0].plan().runs[0].run_id).join("stream-0");
+    wait_for("more on the board", 30, || (std::fs::metadata(&on_board).ok()?.len() > before as u64).then_some(()));
     place.run(&["collect"]).expect(8, "left measuring: default-board-1");
     assert!(bytes() > before);
     let running = place.start(&["resume"]);
