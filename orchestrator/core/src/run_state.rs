@@ -223,6 +223,11 @@ impl Machine {
         self.silent.map(|(_, since)| since)
     }
 
+    /// The board was given up because it did not answer: what it measured is still there, and worth asking for again.
+    pub fn may_come_back(&self) -> bool {
+        self.lost && self.silent.is_some()
+    }
+
     /// Host time at which the board counts as lost, in ns, where known.
     pub fn lost_at_ns(&self) -> Option<u64> {
         self.lost_at_ns
@@ -394,11 +399,27 @@ pub fn replay(entries: impl IntoIterator<Item = (Step, Mark)>) -> State {
             (Step::Collect, Mark::Intent) => State::Collecting,
             (Step::Collect, Mark::Done | Mark::Failed) => State::Judging,
             (Step::Judge, Mark::Done) => State::Removing,
-            (Step::Remove, Mark::Done | Mark::Failed) => State::Over(Outcome::Judged),
+            // Judged without the board, which did not answer: the rest is fetched before anything is removed from it.
+            (Step::Judge, Mark::Failed) => State::Measuring,
+            (Step::Remove, Mark::Done) => State::Over(Outcome::Judged),
             _ => state,
         };
     }
     state
+}
+
+/// Whether a board is taken by what the journal says of it, in order: taken, and not given back since.
+pub fn holds_board(entries: impl IntoIterator<Item = (Step, Mark)>) -> bool {
+    let mut held = false;
+    for (step, mark) in entries {
+        held = match (step, mark) {
+            // A process that died while it took the board may have it.
+            (Step::Lock, Mark::Intent | Mark::Done) => true,
+            (Step::Lock, Mark::Failed) | (Step::Unlock, Mark::Done) => false,
+            _ => held,
+        };
+    }
+    held
 }
 
 #[cfg(test)]
@@ -458,6 +479,7 @@ mod tests {
         // The last attempt is made at the limit, not beyond it.
         assert_eq!(m.step(Event::Silent, 1690 * S), Action::Reconnect { after_ns: 10 * S });
         assert_eq!(m.step(Event::Silent, 1700 * S), Action::Judge);
+        assert!(m.may_come_back());
         assert_eq!(m.step(Event::Done, 1700 * S), Action::Nothing);
         assert_eq!(m.state(), State::Over(Outcome::Lost));
     }
@@ -508,6 +530,7 @@ mod tests {
         let mut m = machine(State::Measuring);
         m.step(Event::Begin, 0);
         assert_eq!(m.step(Event::Unknown, S), Action::Judge);
+        assert!(!m.may_come_back());
         m.step(Event::Done, S);
         assert_eq!(m.state(), State::Over(Outcome::Lost));
     }
@@ -588,5 +611,33 @@ mod tests {
         }
         assert_eq!(replay([(Step::Prepare, Intent), (Step::Prepare, Failed)]), State::Planned);
         assert_eq!(replay([(Step::Submit, Intent), (Step::Submit, Failed)]), State::Planned);
+        // What could not be removed is removed by the next process.
+        assert_eq!(replay([(Step::Judge, Done), (Step::Remove, Intent), (Step::Remove, Failed)]), State::Removing);
+    }
+
+    #[test]
+    fn a_run_judged_while_its_board_was_silent_is_fetched_before_it_is_removed() {
+        use Mark::*;
+        let lost = [(Step::Submit, Done), (Step::Judge, Intent), (Step::Judge, Failed)];
+        assert_eq!(replay(lost), State::Measuring);
+        let back = [(Step::Collect, Done), (Step::Judge, Done)];
+        assert_eq!(replay(lost.into_iter().chain(back)), State::Removing);
+    }
+
+    #[test]
+    fn the_journal_says_whether_a_board_is_held() {
+        use Mark::*;
+        let cases: [(&[(Step, Mark)], bool); 7] = [
+            (&[], false),
+            (&[(Step::Connect, Done), (Step::Deploy, Failed)], false),
+            (&[(Step::Lock, Intent)], true),
+            (&[(Step::Lock, Intent), (Step::Lock, Failed)], false),
+            (&[(Step::Lock, Done), (Step::Remove, Done)], true),
+            (&[(Step::Lock, Done), (Step::Unlock, Intent), (Step::Unlock, Failed)], true),
+            (&[(Step::Lock, Done), (Step::Unlock, Intent), (Step::Unlock, Done)], false),
+        ];
+        for (entries, held) in cases {
+            assert_eq!(holds_board(entries.iter().copied()), held, "{entries:?}");
+        }
     }
 }

@@ -6,10 +6,12 @@ use super::show::{print, store_failed};
 use super::{Common, Format};
 use crate::exit::Exit;
 use crate::report::index::{self, Entry, Metric};
+use crate::report::statistics::rounded;
 use crate::report::text::{WIDTH, plain_table, table_text, wrapped};
 use crate::store::{Store, StoreError};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use latlab_core::judgement::{Validity, Verdict};
+use latlab_core::quantity::micros;
 use latlab_core::trend::{Change, Night, Standing, rise, stands};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -166,7 +168,7 @@ fn cell<'a>(entries: &[&'a Entry], metric: Metric) -> Cell<'a> {
 fn text(history: &History, each_run: bool) -> String {
     let latency = history.unit == "ns";
     let unit = if latency { "us" } else { history.unit };
-    let figure = |value: f64| if latency { format!("{:.1}", value / 1000.0) } else { format!("{value:.0}") };
+    let figure = |value: f64| if latency { micros(rounded(value)) } else { format!("{value:.0}") };
     let mut out = format!("{}: {} [{unit}]\n\n", history.target, history.metric);
     let mut table = plain_table(WIDTH);
     table.set_header(["campaign", "cell", "runs", "low", "median", "high", "last", ""]);

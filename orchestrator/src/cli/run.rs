@@ -8,7 +8,7 @@ use crate::report::{
     stored::{self, Stored},
     text,
 };
-use crate::runner::{self, RunEnd, Summary, Wishes, state_of};
+use crate::runner::{self, RunEnd, Summary, Wishes, is_unfinished, state_of};
 use crate::store::{ExecutionDir, ExecutionWriter, PLAN_FORMAT, Plan, PlannedRun, Store, StoreError};
 use crate::transport::sweep_stale_sockets;
 use indicatif::MultiProgress;
@@ -218,9 +218,7 @@ fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
 
 fn newest_unfinished(store: &Store) -> Result<Option<ExecutionDir>, StoreError> {
     for execution in store.executions()?.into_iter().rev().flatten() {
-        let entries = execution.journal()?;
-        let open = execution.runs().any(|(run, _)| !matches!(state_of(&entries, &run.name), State::Over(_)));
-        if open {
+        if is_unfinished(execution.plan(), &execution.journal()?) {
             return Ok(Some(execution));
         }
     }
@@ -339,6 +337,15 @@ fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
             "{not_begun} of {} runs not begun; `latlab resume {}` measures them",
             summary.runs.len(),
             directory.name()
+        ));
+    }
+    let lost: Vec<&str> =
+        summary.runs.iter().filter(|end| end.outcome == Outcome::Lost).map(|end| end.run.as_str()).collect();
+    if !lost.is_empty() {
+        let name = directory.name();
+        complain(&format!(
+            "board lost: {}; once it answers again, `latlab resume {name}` brings home what it still has",
+            lost.join(", ")
         ));
     }
     if !left.is_empty() {

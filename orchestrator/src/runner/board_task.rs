@@ -1,4 +1,4 @@
-use super::execution::state_of;
+use super::execution::{holds, state_of};
 use super::run_task::RunTask;
 use super::{Context, Log, RunEnd};
 use crate::board::{Board, BoardError, Deployed};
@@ -15,6 +15,8 @@ pub(super) struct BoardTask {
     target: Target,
     /// Runs in plan order, with where they stand.
     runs: Vec<(PlannedRun, State)>,
+    /// A process before this one may have left the board locked.
+    held: bool,
 }
 
 /// How a target ended.
@@ -42,7 +44,8 @@ impl BoardTask {
     pub(super) fn new(context: Arc<Context>, target: Target, entries: &[journal::Entry]) -> Self {
         let plan = context.writer.plan();
         let runs = plan.runs_of(&target.name).map(|run| (run.clone(), state_of(entries, &run.name))).collect();
-        Self { context, target, runs }
+        let held = holds(entries, &target.name);
+        Self { context, target, runs, held }
     }
 
     pub(super) async fn run(self) -> BoardEnd {
@@ -58,7 +61,7 @@ impl BoardTask {
     }
 
     async fn carry_out(&self, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        if self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
+        if !self.held && self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
             return Ok(());
         }
         let board = Board::new(&self.target, Arc::clone(&self.context.probes)).map_err(Stopped::Board)?;

@@ -1,8 +1,8 @@
 use super::board_task::{BoardEnd, BoardTask};
 use super::{Context, RunEnd, Summary};
 use crate::progress::{Event, Progress};
-use crate::store::{ExecutionWriter, StoreError, journal};
-use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, replay};
+use crate::store::{ExecutionWriter, Plan, StoreError, journal};
+use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, holds_board, replay};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -86,6 +86,7 @@ fn complete(context: &Context, summary: &mut Summary) -> Result<(), StoreError> 
         let outcome = match state_of(&entries, &planned.name) {
             State::Planned | State::Preparing | State::Submitting => Outcome::Skipped,
             State::Over(outcome) => outcome,
+            State::Removing => Outcome::Judged,
             _ => Outcome::Detached,
         };
         let judgement = context.writer.directory().run_dir(&planned.name).judgement()?;
@@ -99,4 +100,16 @@ fn complete(context: &Context, summary: &mut Summary) -> Result<(), StoreError> 
 /// Where a run stands by the journal.
 pub(crate) fn state_of(entries: &[journal::Entry], run: &str) -> State {
     replay(entries.iter().filter(|entry| entry.run.as_deref() == Some(run)).map(|entry| (entry.step, entry.mark)))
+}
+
+/// Whether the execution may still hold the lock of `target`, by the journal.
+pub(crate) fn holds(entries: &[journal::Entry], target: &str) -> bool {
+    let board = entries.iter().filter(|entry| entry.run.is_none() && entry.target.as_deref() == Some(target));
+    holds_board(board.map(|entry| (entry.step, entry.mark)))
+}
+
+/// Whether there is something left to do, by the journal: runs, or a lock to be given back.
+pub(crate) fn is_unfinished(plan: &Plan, entries: &[journal::Entry]) -> bool {
+    plan.runs.iter().any(|run| !matches!(state_of(entries, &run.name), State::Over(_)))
+        || plan.targets.iter().any(|target| holds(entries, &target.name))
 }

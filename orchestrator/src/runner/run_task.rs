@@ -50,6 +50,7 @@ impl<'a> RunTask<'a> {
             reason: format!("run {} belongs to no cell of the plan", run.name),
         })?;
         let spec = dir.spec()?;
+        let judgement = if state == State::Removing { dir.judgement()? } else { None };
         let mut wish = context.wish.clone();
         wish.mark_changed();
         Ok(Self {
@@ -66,7 +67,7 @@ impl<'a> RunTask<'a> {
             wish,
             spec,
             reason: None,
-            judgement: None,
+            judgement,
         })
     }
 
@@ -87,7 +88,7 @@ impl<'a> RunTask<'a> {
             let silent = self.machine.silent_since_ns();
             let Some(event) = self.perform(action).await? else {
                 if action == Action::Nothing {
-                    return Ok(self.end());
+                    return self.end();
                 }
                 action = self.machine.current();
                 continue;
@@ -313,7 +314,10 @@ impl<'a> RunTask<'a> {
         let plan = self.context.writer.plan();
         self.judgement = Some(judge::judge(&self.dir, plan, self.run, self.cell, self.board.target())?);
         self.dir.close(plan, self.run)?;
-        self.log.done(Step::Judge, None)?;
+        match self.machine.may_come_back() {
+            true => self.log.failed(Step::Judge, "the board did not answer: judged by what is at home")?,
+            false => self.log.done(Step::Judge, None)?,
+        }
         Ok(Event::Done)
     }
 
@@ -329,13 +333,17 @@ impl<'a> RunTask<'a> {
         }
     }
 
-    fn end(self) -> (RunEnd, Deployed) {
+    fn end(self) -> Result<(RunEnd, Deployed), StoreError> {
         let outcome = match self.machine.state() {
             State::Over(outcome) => outcome,
             // The machine says Nothing only when the run is over.
             _ => Outcome::Failed,
         };
-        let judgement = self.judgement;
+        // An earlier process may have judged it.
+        let judgement = match (outcome, self.judgement) {
+            (Outcome::Judged, None) => self.dir.judgement()?,
+            (_, judgement) => judgement,
+        };
         let detail = match outcome {
             Outcome::Judged => None,
             _ => self.reason,
@@ -349,7 +357,7 @@ impl<'a> RunTask<'a> {
             detail: detail.clone(),
         });
         let end = RunEnd { run: self.run.name.clone(), target: self.run.target.clone(), outcome, detail, judgement };
-        (end, self.deployed)
+        Ok((end, self.deployed))
     }
 }
 

@@ -101,6 +101,74 @@ fn a_host_that_is_killed_in_mid_run() {
     place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
 }
 
+/// Killed as soon as the journal holds an entry, and gone on with by the next `latlab`.
+#[test]
+fn a_host_that_is_killed_at_any_step() {
+    if !can_run(&[]) {
+        return;
+    }
+    use Mark::{Done, Intent};
+    for (step, mark) in [
+        (Step::Deploy, Intent),
+        (Step::Lock, Done),
+        (Step::Prepare, Intent),
+        (Step::Prepare, Done),
+        (Step::Submit, Intent),
+        (Step::Submit, Done),
+        (Step::Collect, Intent),
+        (Step::Collect, Done),
+        (Step::Judge, Intent),
+        (Step::Judge, Done),
+        (Step::Remove, Done),
+    ] {
+        let place = Workplace::new();
+        place.campaign("brief", "1s", "");
+        place.target("board", "transport = \"local\"\n");
+        let running = place.start(&["run", "brief"]);
+        wait_for("the step", 60, || {
+            let entries = place.executions().first()?.journal().ok()?;
+            entries.iter().any(|entry| entry.step == step && entry.mark == mark).then_some(())
+        });
+        running.signal("KILL");
+        running.wait();
+        let said = place.run(&["resume"]);
+        assert_eq!(said.code, Some(0), "after {step:?} {mark:?}: {said:#?}");
+        assert_eq!(place.assert_whole(), 1, "after {step:?} {mark:?}");
+        place.assert_clean(&place.path().join("board-work/latlab"));
+    }
+}
+
+#[test]
+fn a_host_that_is_killed_after_the_judgement() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.target("board", "transport = \"local\"\n");
+    place.run(&["run", "short"]).expect(0, "board: default-board-1: VALID");
+    let work = place.path().join("board-work/latlab");
+    let path = place.executions()[0].path().join("journal.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let execution = place.executions()[0].name().to_owned();
+    for last in [(Step::Judge, Mark::Done), (Step::Remove, Mark::Done), (Step::Unlock, Mark::Intent)] {
+        // As it stood after that step, with the board still taken.
+        let until = |line: &&str| {
+            let entry: Entry = serde_json::from_str(line).unwrap();
+            (entry.step, entry.mark) != last
+        };
+        let kept = whole.lines().take_while(until).count() + 1;
+        let cut: String = whole.lines().take(kept).map(|line| format!("{line}\n")).collect();
+        std::fs::write(&path, cut).unwrap();
+        let take = ["lock", "take", work.to_str().unwrap(), "--holder", "me@here", "--execution", &execution];
+        let probe = crate::support::probe::directory().join("latprobe");
+        assert!(std::process::Command::new(probe).args(take).stdout(Stdio::null()).status().unwrap().success());
+        place.run(&["resume"]).expect(0, "board: giving the board back");
+        place.assert_clean(&work);
+        place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
+    }
+    assert_eq!(place.assert_whole(), 1);
+}
+
 #[test]
 fn stopped_and_left() {
     if !can_run(&NEEDS) {
@@ -118,6 +186,8 @@ fn stopped_and_left() {
     // What is there by now can be had without disturbing it.
     let bytes = || place.executions()[0].runs().next().unwrap().1.segment_bytes(0).unwrap().len();
     let before = bytes();
+    let on_board = work.join("runs").join(&place.executions()[0].plan().runs[0].run_id).join("stream-0");
+    wait_for("more on the board", 30, || (std::fs::metadata(&on_board).ok()?.len() > before as u64).then_some(()));
     place.run(&["collect"]).expect(8, "left measuring: default-board-1");
     assert!(bytes() > before);
     let running = place.start(&["resume"]);
@@ -283,10 +353,11 @@ fn a_full_disk_on_the_host() {
     place.campaign("long", "4s", "");
     place.target("board", "transport = \"local\"\n");
     std::fs::create_dir(place.path().join("results")).unwrap();
-    // Room for the facts, not for the stream; later there is more.
-    let script = "mount -t tmpfs -o size=260k tmpfs results\n\"$0\" run long\necho run: $?\n\
-                  mount -o remount,size=50m results\n\"$0\" resume\necho resume: $?\n\
-                  \"$0\" list\ncp -r results kept";
+    // It fills up in mid-run, and is free again when the run is gone on with.
+    let script = "mount -t tmpfs -o size=20m tmpfs results\n\"$0\" run long & latlab=$!\n\
+                  until cat results/*/runs/*/stream-0 2>/dev/null | grep -q .; do kill -0 $latlab || exit 1; sleep 0.1; done\n\
+                  cat /dev/zero >results/filler\nwait $latlab\necho run: $?\n\
+                  rm results/filler\n\"$0\" resume\necho resume: $?\n\"$0\" list\ncp -r results kept";
     let latlab = place.latlab(&[]);
     let mut unshare = std::process::Command::new("unshare");
     unshare.args(["--mount", "sh", "-c", script]).arg(latlab.get_program()).current_dir(place.path()).env_clear();
@@ -295,7 +366,7 @@ fn a_full_disk_on_the_host() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stdout.contains("run: 7\n"), "{stdout}{stderr}");
-    assert!(stderr.contains("results store: no space left for "), "{stdout}{stderr}");
+    assert!(stderr.contains("results store: no space left for results/"), "{stdout}{stderr}");
     assert!(stdout.contains("resume: 0\n"), "{stdout}{stderr}");
     std::fs::remove_dir(place.path().join("results")).unwrap();
     std::fs::rename(place.path().join("kept"), place.path().join("results")).unwrap();
