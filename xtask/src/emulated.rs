@@ -98,9 +98,12 @@ pub(crate) fn run(case: &Case, latlab: &Path, interrupt: &Interrupt) -> Result<(
 fn carry_out(case: &Case, latlab: &Path, board: &Powered, results: &Path, interrupt: &Interrupt) -> Result<()> {
     let kernel = if case.kernel == Variant::Rt { "preempt-rt" } else { "standard" };
     let duration = if case.event == Event::Nothing { "5s" } else { "20s" };
+    // The clock of this machine steps by 10 us, and latprobe refuses finer bins than that.
+    let width = if case.board == "emulated-cortex-a9" { "20us" } else { "1us" };
     let mut command = demo::latlab_command(latlab)?;
     command.args(["run", "xtask/emulated.toml", "--target"]).arg(board.target_file()?);
     command.args(["--set", &format!("boot.kernel={kernel}"), "--set", &format!("duration={duration}")]);
+    command.args(["--set", &format!("measure.histogram.width={width}")]);
     command.arg("--results").arg(results);
     let mut run = Run::start(&mut command, interrupt)?;
     if case.event != Event::Nothing {

@@ -196,7 +196,16 @@ pub(crate) fn up(state: &State, kernel: Option<Variant>, append: Option<&str>) -
     if !state.is_on() {
         keeper::start(state)?;
     }
-    wait(state)?;
+    if let Err(error) = wait(state) {
+        // Somebody else may have taken the port between our look and QEMU's bind: one more try with another.
+        if state.is_on() {
+            return Err(error);
+        }
+        println!("lab: {error:#}; trying another port");
+        state.choose_port()?;
+        keeper::start(state)?;
+        wait(state)?;
+    }
     state.target_file()
 }
 
@@ -206,12 +215,9 @@ pub(crate) fn wait(state: &State) -> Result<()> {
     let port = state.port()?;
     while !sshd::banner(port) {
         if !state.is_on() {
-            bail!(
-                "board {} went off: see {} and {}",
-                state.board.name,
-                state.path("keeper.log").display(),
-                state.path("console.log").display()
-            );
+            let log = std::fs::read_to_string(state.path("keeper.log")).unwrap_or_default();
+            let last = log.lines().next_back().unwrap_or_default();
+            bail!("board {} went off (`{last}`): see {}", state.board.name, state.path("console.log").display());
         }
         if Instant::now() > deadline {
             bail!("board {} does not answer: see {}", state.board.name, state.path("console.log").display());

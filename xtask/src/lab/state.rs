@@ -76,6 +76,11 @@ impl State {
         if self.board.disk {
             disk::plain(&self.path("data.img"))?;
         }
+        self.choose_port()
+    }
+
+    /// Another port of 127.0.0.1 for the board's SSH server, from the next power-up on.
+    pub(crate) fn choose_port(&self) -> Result<()> {
         paths::write(&self.path("port"), sshd::free_port()?.to_string())
     }
 
