@@ -76,6 +76,7 @@ impl Apt {
             "APT::Install-Recommends=false".into(),
             "Acquire::Languages=none".into(),
             "Acquire::Retries=3".into(),
+            "Acquire::GzipIndexes=true".into(),
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".into(),
             "Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false".into(),
         ];

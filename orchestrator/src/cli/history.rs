@@ -6,10 +6,12 @@ use super::show::{print, store_failed};
 use super::{Common, Format};
 use crate::exit::Exit;
 use crate::report::index::{self, Entry, Metric};
+use crate::report::statistics::rounded;
 use crate::report::text::{WIDTH, plain_table, table_text, wrapped};
 use crate::store::{Store, StoreError};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use latlab_core::judgement::{Validity, Verdict};
+use latlab_core::quantity::micros;
 use latlab_core::trend::{Change, Night, Standing, rise, stands};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -35,7 +37,7 @@ pub(super) struct Args {
     results: ResultsArgs,
 }
 
-fn metric_names() -> impl TypedValueParser<Value = Metric> {
+pub(super) fn metric_names() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(Metric::ALL.map(|(name, _)| name))
         .try_map(|name| Metric::named(&name).ok_or_else(|| format!("unknown metric {name}")))
 }
@@ -102,7 +104,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
     if cells.is_empty() {
         return nothing(&store, &entries, args);
     }
-    let metric = Metric::ALL.iter().find(|(_, metric)| *metric == args.metric).map_or("", |(name, _)| name);
+    let metric = args.metric.name();
     let unit = if args.metric == Metric::Missed { "periods" } else { "ns" };
     let history = History { format: 1, target: &args.target, metric, unit, cells };
     match common.format {
@@ -166,7 +168,7 @@ fn cell<'a>(entries: &[&'a Entry], metric: Metric) -> Cell<'a> {
 fn text(history: &History, each_run: bool) -> String {
     let latency = history.unit == "ns";
     let unit = if latency { "us" } else { history.unit };
-    let figure = |value: f64| if latency { format!("{:.1}", value / 1000.0) } else { format!("{value:.0}") };
+    let figure = |value: f64| if latency { micros(rounded(value)) } else { format!("{value:.0}") };
     let mut out = format!("{}: {} [{unit}]\n\n", history.target, history.metric);
     let mut table = plain_table(WIDTH);
     table.set_header(["campaign", "cell", "runs", "low", "median", "high", "last", ""]);

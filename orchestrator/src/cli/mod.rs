@@ -1,11 +1,13 @@
 //! The command line: one file per verb.
 
+mod baseline;
 mod boards;
 mod check;
 mod compare;
 mod diagnostics;
 mod diff;
 mod export;
+mod gate;
 mod history;
 mod import;
 mod list;
@@ -69,6 +71,8 @@ enum Verb {
     Compare(compare::Args),
     Diff(diff::Args),
     History(history::Args),
+    Baseline(baseline::Args),
+    Gate(gate::Args),
     Export(export::Args),
 }
 
@@ -101,6 +105,8 @@ fn run(cli: &Cli) -> Exit {
         Verb::Compare(args) => compare::run(&cli.common, args),
         Verb::Diff(args) => diff::run(&cli.common, args),
         Verb::History(args) => history::run(&cli.common, args),
+        Verb::Baseline(args) => baseline::run(&cli.common, args),
+        Verb::Gate(args) => gate::run(&cli.common, args),
         Verb::Export(args) => export::run(&cli.common, args),
     }
 }

@@ -8,7 +8,7 @@ use crate::report::{
     stored::{self, Stored},
     text,
 };
-use crate::runner::{self, RunEnd, Summary, Wishes, holds, state_of};
+use crate::runner::{self, RunEnd, Summary, Wishes, is_unfinished, state_of};
 use crate::store::{ExecutionDir, ExecutionWriter, PLAN_FORMAT, Plan, PlannedRun, Store, StoreError};
 use crate::transport::sweep_stale_sockets;
 use indicatif::MultiProgress;
@@ -218,10 +218,7 @@ fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
 
 fn newest_unfinished(store: &Store) -> Result<Option<ExecutionDir>, StoreError> {
     for execution in store.executions()?.into_iter().rev().flatten() {
-        let entries = execution.journal()?;
-        let open = execution.runs().any(|(run, _)| !matches!(state_of(&entries, &run.name), State::Over(_)));
-        let held = execution.plan().targets.iter().any(|target| holds(&entries, &target.name));
-        if open || held {
+        if is_unfinished(execution.plan(), &execution.journal()?) {
             return Ok(Some(execution));
         }
     }
@@ -273,7 +270,7 @@ fn fit_for_file(name: &str) -> String {
 }
 
 /// `user@host`, for locks.
-fn holder() -> String {
+pub(super) fn holder() -> String {
     let user = ["USER", "LOGNAME"].into_iter().find_map(|key| std::env::var(key).ok().filter(|user| !user.is_empty()));
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());

@@ -1,10 +1,11 @@
 //! Comparisons and differences for people.
 
+use super::statistics::rounded;
 use super::text::{plain_table, table_text, wrapped};
 use comfy_table::CellAlignment;
 use latlab_core::compare::{Compared, Comparison, Differences, Differing, Extent, Outcome, Untold};
 use latlab_core::latency::{Interval, Stated};
-use latlab_core::quantity::{count, duration};
+use latlab_core::quantity::{count, duration, micros};
 use std::fmt::Write as _;
 
 /// A comparison: what else differs first, then the metrics; in at most `width` columns where words allow it.
@@ -98,7 +99,10 @@ fn metrics(metrics: &[Compared], width: usize) -> String {
     // What neither side tells needs no line of its own; below it is said.
     for metric in metrics.iter().filter(|m| !(m.a.is_empty() && m.b.is_empty() && m.metric != "max")) {
         let unit = |value: f64| figure(value, &metric.unit);
-        let side = |values: &[f64]| if values.is_empty() { "-".to_owned() } else { unit(mean(values)) };
+        let side = |values: &[f64]| match values.is_empty() {
+            true => "-".to_owned(),
+            false => level(mean(values), &metric.unit),
+        };
         let signed = |value: f64| match unit(value) {
             text if value > 0.0 && text != "0" => format!("+{text}"),
             text => text,
@@ -151,14 +155,19 @@ fn reasons(metrics: &[Compared], width: usize) -> String {
         out.push_str(&wrapped(&format!("{}: {words}.", names.join(", ")), 0, width));
     }
     for metric in metrics.iter().filter(|m| m.metric == "max" && m.a.len() + m.b.len() > 2) {
-        let side = |values: &[f64]| values.iter().map(|v| figure(*v, &metric.unit)).collect::<Vec<_>>().join(", ");
+        let side = |values: &[f64]| values.iter().map(|v| level(*v, &metric.unit)).collect::<Vec<_>>().join(", ");
         let text = format!("{} by boot: A {}; B {}.", named(metric), side(&metric.a), side(&metric.b));
         out.push_str(&wrapped(&text, 0, width));
     }
     out
 }
 
-/// A figure without its unit: latencies in us.
+/// A level without its unit; a latency is rounded up, as everywhere: it must not look smaller than it was.
+fn level(value: f64, unit: &str) -> String {
+    if unit == "ns" { micros(rounded(value)) } else { figure(value, unit) }
+}
+
+/// A difference, or another figure, without its unit: latencies in us.
 fn figure(value: f64, unit: &str) -> String {
     let value = if unit == "ns" { value / 1000.0 } else { value };
     // No minus in front of nothing.

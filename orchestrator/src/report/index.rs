@@ -81,6 +81,11 @@ impl Entry {
         }
     }
 
+    /// Whether it is that run.
+    pub fn is(&self, execution: &str, run: &str) -> bool {
+        self.execution == execution && self.run == run
+    }
+
     /// The figure of `metric`, in its unit; `None` without one, or where only a lower bound is known.
     pub fn figure(&self, metric: Metric) -> Option<f64> {
         let exact = |figure: Figure| (figure.bound != Bound::Above).then_some(figure.ns as f64);
@@ -118,6 +123,11 @@ impl Metric {
         ("missed", Metric::Missed),
     ];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, metric)| *metric == self).map_or("", |(name, _)| name)
+    }
+
     /// By its name.
     pub fn named(name: &str) -> Option<Metric> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric)
@@ -149,6 +159,31 @@ pub fn newest(store: &Store, target: &str, last: usize) -> Result<(Vec<Entry>, V
         chosen = choose(&refresh(store, &mut known, &mut unreadable)?, target, last);
     }
     Ok((chosen, unreadable))
+}
+
+/// The finished runs of these executions, each by its manifest as it is now, and what could not be read; an execution that
+/// is gone has none. The index is brought up to date.
+pub fn finished(store: &Store, executions: &BTreeSet<String>) -> Result<(Vec<Entry>, Vec<String>), StoreError> {
+    let mut known = load(store);
+    let (mut entries, mut unreadable, mut changed) = (Vec::new(), Vec::new(), false);
+    for name in executions {
+        let path = store.root().join(name);
+        if !path.join("plan.json").is_file() {
+            continue;
+        }
+        let derived = derive(&path, known.get(name), &mut unreadable)?;
+        entries.extend(derived.entries.iter().cloned());
+        if known.get(name) != Some(&derived) {
+            known.insert(name.clone(), derived);
+            changed = true;
+        }
+    }
+    if changed {
+        let mut all: Vec<Execution> = known.into_values().collect();
+        all.sort_by(|a, b| a.execution.cmp(&b.execution));
+        keep(store, &all);
+    }
+    Ok((entries, unreadable))
 }
 
 /// Targets with a finished run, by the index.
@@ -191,10 +226,7 @@ fn refresh(
     let same =
         all.len() == known.len() && all.iter().all(|execution| known.get(&execution.execution) == Some(execution));
     if !same {
-        // A results directory that may only be read serves as well, more slowly.
-        if let Err(error) = save(store, &all) {
-            tracing::debug!("the index is not kept: {error}");
-        }
+        keep(store, &all);
         *known = all.iter().map(|execution| (execution.execution.clone(), execution.clone())).collect();
     }
     Ok(all)
@@ -249,6 +281,13 @@ fn load(store: &Store) -> HashMap<String, Execution> {
     }
     let executions = lines.filter_map(|line| serde_json::from_slice::<Execution>(line).ok());
     executions.map(|execution| (execution.execution.clone(), execution)).collect()
+}
+
+/// A results directory that may only be read serves as well, more slowly.
+fn keep(store: &Store, all: &[Execution]) {
+    if let Err(error) = save(store, all) {
+        tracing::debug!("the index is not kept: {error}");
+    }
 }
 
 fn save(store: &Store, all: &[Execution]) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ pub(super) struct BoardTask {
     target: Target,
     /// Runs in plan order, with where they stand.
     runs: Vec<(PlannedRun, State)>,
-    /// An earlier process took the board and did not give it back.
+    /// A process before this one may have left the board locked.
     held: bool,
 }
 

@@ -1,7 +1,7 @@
 use super::board_task::{BoardEnd, BoardTask};
 use super::{Context, RunEnd, Summary};
 use crate::progress::{Event, Progress};
-use crate::store::{ExecutionDir, ExecutionWriter, StoreError, journal};
+use crate::store::{ExecutionDir, ExecutionWriter, Plan, StoreError, journal};
 use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, holds_board, replay};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -119,8 +119,14 @@ pub(crate) fn state_of(entries: &[journal::Entry], run: &str) -> State {
     replay(entries.iter().filter(|entry| entry.run.as_deref() == Some(run)).map(|entry| (entry.step, entry.mark)))
 }
 
-/// Whether `target` is still taken for the execution by the journal.
+/// Whether the execution may still hold the lock of `target`, by the journal.
 pub(crate) fn holds(entries: &[journal::Entry], target: &str) -> bool {
-    let own = entries.iter().filter(|entry| entry.target.as_deref() == Some(target));
-    holds_board(own.map(|entry| (entry.step, entry.mark)))
+    let board = entries.iter().filter(|entry| entry.run.is_none() && entry.target.as_deref() == Some(target));
+    holds_board(board.map(|entry| (entry.step, entry.mark)))
+}
+
+/// Whether there is something left to do, by the journal: runs, or a lock to be given back.
+pub(crate) fn is_unfinished(plan: &Plan, entries: &[journal::Entry]) -> bool {
+    plan.runs.iter().any(|run| !matches!(state_of(entries, &run.name), State::Over(_)))
+        || plan.targets.iter().any(|target| holds(entries, &target.name))
 }

@@ -12,7 +12,7 @@ mod steps;
 mod wish;
 
 pub use execution::execute;
-pub(crate) use execution::{holds, state_of};
+pub(crate) use execution::{is_unfinished, state_of};
 pub use outcome::{RunEnd, Summary};
 pub use wish::Wishes;
 

@@ -5,6 +5,10 @@ use latlab_core::run_state::{Mark, Step};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A child that a killed latlab was just starting holds its lock until it is another program.
+const ORPHANS: Duration = Duration::from_millis(300);
 
 /// One line of `journal.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,12 +38,18 @@ impl Journal {
     /// Opens it and keeps every other writer out until it is dropped.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         let file = files::append_open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => {
-                return Err(StoreError::InUse { path: path.parent().unwrap_or(path).to_owned() });
+        let patience = Instant::now() + ORPHANS;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(std::fs::TryLockError::WouldBlock) if Instant::now() < patience => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(std::fs::TryLockError::WouldBlock) => {
+                    return Err(StoreError::InUse { path: path.parent().unwrap_or(path).to_owned() });
+                }
+                Err(std::fs::TryLockError::Error(source)) => return Err(StoreError::write(path, source)),
             }
-            Err(std::fs::TryLockError::Error(source)) => return Err(StoreError::write(path, source)),
         }
         let mut journal = Self { path: path.to_owned(), file };
         journal.drop_torn_line()?;

@@ -17,6 +17,7 @@
 //! Streams, contacts and the journal are appended to and synced; everything
 //! else is written to a temporary file and renamed.
 
+mod baselines;
 mod error;
 mod execution;
 mod files;
@@ -26,6 +27,7 @@ mod manifest;
 mod plan;
 mod run_dir;
 
+pub use baselines::{Baseline, RunName};
 pub use error::StoreError;
 pub(crate) use execution::now;
 pub use execution::{ExecutionDir, ExecutionWriter};

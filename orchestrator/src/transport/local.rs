@@ -22,7 +22,7 @@ impl Local {
         let Some((program, arguments)) = argv.split_first() else {
             return Ok(Output { status: 0, stdout: Vec::new(), stderr: Vec::new() });
         };
-        let mut child = Command::new(program)
+        let child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -30,8 +30,13 @@ impl Local {
             // Ctrl-C in the terminal is latlab's to handle.
             .process_group(0)
             .kill_on_drop(true)
-            .spawn()
-            .map_err(|source| LinkError::Program { program: (*program).clone(), source, remedy: "" })?;
+            .spawn();
+        let mut child = match child {
+            Ok(child) => child,
+            // What a shell at the other end of a link would answer.
+            Err(source) if self.r#become.is_empty() => return Ok(not_run(program, &source)),
+            Err(source) => return Err(LinkError::Program { program: (*program).clone(), source, remedy: "" }),
+        };
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (stdin, Some(stdout), Some(stderr)) = pipes else {
             return Err(LinkError::Lost { reason: "a pipe to the command is missing".to_owned() });
@@ -52,6 +57,12 @@ impl Local {
             .await
             .unwrap_or_else(|_| Err(LinkError::Timeout { command: shown.clone(), after: timeout }))
     }
+}
+
+/// 127 for a program that is not there, 126 for one that cannot be run.
+fn not_run(program: &str, source: &std::io::Error) -> Output {
+    let status = if source.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+    Output { status, stdout: Vec::new(), stderr: format!("{program}: {source}\n").into_bytes() }
 }
 
 /// Enough of a command to recognise it.

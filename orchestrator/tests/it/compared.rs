@@ -37,27 +37,27 @@ order = "interleaved"
 "70us" = 1e-5
 "#;
 
-fn latlab(results: &Path, args: &[&str]) -> Output {
+pub(crate) fn latlab(results: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_latlab"));
     command.args(args).env("LATLAB_RESULTS", results).output().expect("latlab starts")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
 /// What varies between the runs.
 #[derive(Clone, Copy)]
-struct Board {
-    isolated: bool,
-    boot: u64,
+pub(crate) struct Board {
+    pub(crate) isolated: bool,
+    pub(crate) boot: u64,
     hz: u32,
     /// Length of the run.
     minutes: u64,
     /// In percent of the usual latency.
-    level: u32,
+    pub(crate) level: u32,
     /// A run that lost half its cycles.
-    spoilt: bool,
+    pub(crate) spoilt: bool,
 }
 
 fn captures(board: Board) -> Vec<Capture> {
@@ -197,7 +197,7 @@ fn night(change: impl Fn(u32, &mut Board)) -> tempfile::TempDir {
 }
 
 /// The same in a results directory that there is.
-fn night_in(results: &Path, execution: &str, minutes: u64, change: impl Fn(u32, &mut Board)) {
+pub(crate) fn night_in(results: &Path, execution: &str, minutes: u64, change: impl Fn(u32, &mut Board)) {
     let text = CAMPAIGN.replace("MINUTES", &minutes.to_string());
     let campaign = campaign::load("isolation.toml", &text, &Overrides::default()).expect("a good campaign").campaign;
     let board = target::load("board.toml", "name = \"board\"\ncpu_count = 2\n").expect("a good target").target;
@@ -375,42 +375,5 @@ fn published_results_and_foreign_files_are_sides() {
         let output = latlab(results.path(), args);
         assert_eq!(output.status.code(), Some(code), "{args:?}");
         assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
-    }
-}
-
-#[test]
-fn history_follows_the_nights_and_names_a_rise() {
-    let results = tempfile::tempdir().expect("a temporary directory");
-    for night in 0..16u32 {
-        // From the tenth night on 30 % worse; one run is invalid.
-        let change = |number: u32, board: &mut Board| {
-            board.boot = u64::from(night * 6 + number);
-            board.level = if night < 9 { 100 } else { 130 };
-            board.spoilt = night == 3 && number == 0;
-        };
-        night_in(results.path(), &format!("202601{:02}-000000-isolation-0001", night + 1), 1, change);
-    }
-    let output = latlab(results.path(), &["history", "board", "--cell", "isolcpus=1", "--format", "json"]);
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-    let cell = &json["cells"][0];
-    assert_eq!((cell["runs"].as_array().map(Vec::len), &cell["left_out"]), (Some(48), &1.into()), "{json}");
-    assert_eq!(cell["rise"]["from"], "20260110-000000-isolation-0001", "{json}");
-    let shown = text(&latlab(results.path(), &["history", "board", "--last", "18"]).stdout);
-    for words in ["board: max [us]", "isolcpus=1", "isolcpus=none", "▁", "█", "ordinary"] {
-        assert!(shown.contains(words), "lacks {words:?}:\n{shown}");
-    }
-    // The index is derived: it is made again when it is gone or damaged, and says the same.
-    let index = results.path().join("index.jsonl");
-    for content in [None, Some("{\"format\":1,\"latlab\":\"0.0.0\"}\n"), Some("rubbish")] {
-        match content {
-            None => std::fs::remove_file(&index).expect("there was one"),
-            Some(content) => std::fs::write(&index, content).expect("written"),
-        }
-        assert_eq!(text(&latlab(results.path(), &["history", "board", "--last", "18"]).stdout), shown);
-    }
-    for args in
-        [&["history", "nobody"][..], &["history", "board", "--cell", "none"], &["history", "board", "--metric", "p42"]]
-    {
-        assert_eq!(latlab(results.path(), args).status.code(), Some(2), "{args:?}");
     }
 }

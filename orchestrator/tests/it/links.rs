@@ -103,6 +103,30 @@ fn the_users_own_ssh_configuration_counts() {
 }
 
 #[test]
+fn through_a_jump_host() {
+    if !can_run(&OPENSSH) {
+        return;
+    }
+    let place = Workplace::new();
+    let jump = Sshd::with(&place, "jump", &Options { config: "AllowTcpForwarding yes\n", ..Options::default() });
+    let board = Sshd::start(&place);
+    // Only the target file pins the board's key; the jump host's comes from the user's configuration.
+    let known = place.path().join("home/known");
+    fs::write(&known, format!("[127.0.0.1]:{} {}\n", jump.port, jump.host_key())).unwrap();
+    let config = format!(
+        "Host gate\n  HostName 127.0.0.1\n  User root\n  Port {}\n  IdentityFile {:?}\n  UserKnownHostsFile {known:?}\n\
+         Host behind\n  HostName 127.0.0.1\n  ProxyJump gate\n",
+        jump.port,
+        jump.identity()
+    );
+    place.write("home/.ssh/config", &config);
+    place.target("board", &board.target_to("behind", &[&board.host_key()]));
+    place.run(&["run", "short"]).expect(0, "board: default-board-1: VALID");
+    assert!(jump.log().contains("Accepted publickey for root"), "{}", jump.log());
+    place.assert_clean(&place.path().join("board-work/latlab"));
+}
+
+#[test]
 fn an_ipv6_address() {
     if !can_run(&OPENSSH) {
         return;
@@ -148,6 +172,10 @@ fn boards_that_answer_nonsense() {
         ("ForceCommand cat /dev/zero\n".to_owned(), "board: the board's answer is longer than"),
         ("ForceCommand exit 3\n".to_owned(), "commands do not run: exit code 3"),
         (shell("head -c 300 /dev/urandom"), "board: the board answered `uname -m` with something else than expected"),
+        // Exit codes that ssh's own ends share, and a command that is killed.
+        (shell("exit 255"), "board: the board answered `uname -m` with something else than expected: nothing"),
+        (shell("exit 127"), "board: the board answered `uname -m` with something else than expected: nothing"),
+        (shell("kill -KILL $$"), "board: `uname -m` was ended by a signal"),
         (shell("yes"), "board: the board's answer is longer than"),
         (shell("echo mips64"), "there is no latprobe for `mips64` machines"),
         (shell("echo armv7l"), ", the board is armv7"),

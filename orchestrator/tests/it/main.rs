@@ -11,6 +11,7 @@ mod compared;
 mod files;
 mod import;
 mod links;
+mod nights;
 mod runs;
 mod stored;
 mod support;

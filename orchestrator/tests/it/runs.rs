@@ -7,7 +7,7 @@ use latlab::store::journal::Entry;
 use latlab_core::run_state::{Mark, Step};
 use latprobe::stream::PhaseKind;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::process::Stdio;
 
 const NEEDS: [&str; 3] = ["sshd", "ssh", "ssh-keygen"];
@@ -101,6 +101,43 @@ fn a_host_that_is_killed_in_mid_run() {
     place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
 }
 
+/// Killed as soon as the journal holds an entry, and gone on with by the next `latlab`.
+#[test]
+fn a_host_that_is_killed_at_any_step() {
+    if !can_run(&[]) {
+        return;
+    }
+    use Mark::{Done, Intent};
+    for (step, mark) in [
+        (Step::Deploy, Intent),
+        (Step::Lock, Done),
+        (Step::Prepare, Intent),
+        (Step::Prepare, Done),
+        (Step::Submit, Intent),
+        (Step::Submit, Done),
+        (Step::Collect, Intent),
+        (Step::Collect, Done),
+        (Step::Judge, Intent),
+        (Step::Judge, Done),
+        (Step::Remove, Done),
+    ] {
+        let place = Workplace::new();
+        place.campaign("brief", "1s", "");
+        place.target("board", "transport = \"local\"\n");
+        let running = place.start(&["run", "brief"]);
+        wait_for("the step", 60, || {
+            let entries = place.executions().first()?.journal().ok()?;
+            entries.iter().any(|entry| entry.step == step && entry.mark == mark).then_some(())
+        });
+        running.signal("KILL");
+        running.wait();
+        let said = place.run(&["resume"]);
+        assert_eq!(said.code, Some(0), "after {step:?} {mark:?}: {said:#?}");
+        assert_eq!(place.assert_whole(), 1, "after {step:?} {mark:?}");
+        place.assert_clean(&place.path().join("board-work/latlab"));
+    }
+}
+
 #[test]
 fn a_host_that_is_killed_after_the_judgement() {
     if !can_run(&[]) {
@@ -153,6 +190,8 @@ fn stopped_and_left() {
     // What is there by now can be had without disturbing it.
     let bytes = || place.executions()[0].runs().next().unwrap().1.segment_bytes(0).unwrap().len();
     let before = bytes();
+    let on_board = work.join("runs").join(&place.executions()[0].plan().runs[0].run_id).join("stream-0");
+    wait_for("more on the board", 30, || (std::fs::metadata(&on_board).ok()?.len() > before as u64).then_some(()));
     place.run(&["collect"]).expect(8, "left measuring: default-board-1");
     assert!(bytes() > before);
     let running = place.start(&["resume"]);
@@ -318,10 +357,11 @@ fn a_full_disk_on_the_host() {
     place.campaign("long", "4s", "");
     place.target("board", "transport = \"local\"\n");
     std::fs::create_dir(place.path().join("results")).unwrap();
-    // Room for the facts, not for the stream; later there is more.
-    let script = "mount -t tmpfs -o size=260k tmpfs results\n\"$0\" run long\necho run: $?\n\
-                  mount -o remount,size=50m results\n\"$0\" resume\necho resume: $?\n\
-                  \"$0\" list\ncp -r results kept";
+    // It fills up in mid-run, and is free again when the run is gone on with.
+    let script = "mount -t tmpfs -o size=20m tmpfs results\n\"$0\" run long & latlab=$!\n\
+                  until cat results/*/runs/*/stream-0 2>/dev/null | grep -q .; do kill -0 $latlab || exit 1; sleep 0.1; done\n\
+                  cat /dev/zero >results/filler\nwait $latlab\necho run: $?\n\
+                  rm results/filler\n\"$0\" resume\necho resume: $?\n\"$0\" list\ncp -r results kept";
     let latlab = place.latlab(&[]);
     let mut unshare = std::process::Command::new("unshare");
     unshare.args(["--mount", "sh", "-c", script]).arg(latlab.get_program()).current_dir(place.path()).env_clear();
@@ -330,7 +370,7 @@ fn a_full_disk_on_the_host() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stdout.contains("run: 7\n"), "{stdout}{stderr}");
-    assert!(stderr.contains("results store: no space left for "), "{stdout}{stderr}");
+    assert!(stderr.contains("results store: no space left for results/"), "{stdout}{stderr}");
     assert!(stdout.contains("resume: 0\n"), "{stdout}{stderr}");
     std::fs::remove_dir(place.path().join("results")).unwrap();
     std::fs::rename(place.path().join("kept"), place.path().join("results")).unwrap();
@@ -435,4 +475,65 @@ fn a_login_that_is_not_root() {
     let sshd = with("sudoers-none");
     target(&sshd, "become = \"sudo -n\"\n");
     place.run(&["run", "short"]).expect(5, "commands do not run: sudo: a password is required; check");
+}
+
+#[test]
+fn a_work_directory_that_is_lost_with_the_board() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "[plan]\nrepeat = 2\n");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "long"]);
+    place.wait_for_stream(2000);
+    // As a reset of a board whose work directory is a tmpfs: no process is left, and no file.
+    let run_id = place.executions()[0].plan().runs[0].run_id.clone();
+    let work = place.path().join("board-work/latlab");
+    while let Some((pid, _)) = processes::mentioning(&run_id).into_iter().find(|(pid, _)| *pid != running.pid()) {
+        processes::kill(pid);
+    }
+    std::fs::remove_dir_all(&work).unwrap();
+    let said = running.wait();
+    said.expect(5, "default-board-1: board lost; INVALID, NOT JUDGED: the board no longer has run ");
+    let execution = &place.executions()[0];
+    let (_, run) = execution.runs().next().unwrap();
+    assert!(run.fold().unwrap()[0].threads[0].histogram.total() > 0);
+    assert_eq!(run.verify().unwrap(), Vec::<String>::new());
+    // The board is there again, empty: what was not begun is measured.
+    let resumed = place.start(&["resume"]);
+    wait_for("the second run", 60, || execution.runs().nth(1)?.1.segment_bytes(0).ok().filter(|b| b.len() > 500));
+    resumed.signal("TERM");
+    resumed.wait().expect(6, "default-board-2: INVALID");
+    place.assert_clean(&work);
+}
+
+#[test]
+fn a_stream_that_was_damaged_on_the_board() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    // The host does not look before the end, so that the damage is all that it can get.
+    place.campaign("quiet", "5s", "mode = \"end\"\n");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "quiet"]);
+    let stream = wait_for("an execution", 30, || {
+        let run_id = &place.executions().first()?.plan().runs[0].run_id.clone();
+        Some(place.path().join("board-work/latlab/runs").join(run_id).join("stream-0"))
+    });
+    let length = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    wait_for("checkpoints on the board", 60, || (length(&stream) > 4000).then_some(()));
+    let file = std::fs::File::options().read(true).write(true).open(&stream).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, 3000).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], 3000).unwrap();
+    let said = running.wait();
+    // A checkpoint is 4 % of so short a run, too much for figures that can be used.
+    said.expect(6, "default-board-1: INVALID");
+    assert!(said.stdout.contains("2 damaged places") && said.stdout.contains(" too few"), "{said:#?}");
+    let (_, run) = place.executions()[0].runs().next().map(|(planned, run)| (planned.clone(), run)).unwrap();
+    let folded = &run.fold().unwrap()[0];
+    assert!(!folded.damage.is_empty() && folded.end.is_some());
+    place.assert_clean(&place.path().join("board-work/latlab"));
 }

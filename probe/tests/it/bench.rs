@@ -204,6 +204,11 @@ pub(crate) fn spec(id: &str) -> Spec {
     }
 }
 
+/// Until it is stopped.
+pub(crate) fn long(spec: Spec) -> Spec {
+    Spec { length: Length::DurationNs(3600 * SECOND_NS), deadline_ns: 7200 * SECOND_NS, ..spec }
+}
+
 pub(crate) fn load(name: &str, argv: &[&str]) -> Load {
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
     Load { name: name.to_owned(), argv, cpus: None, pause_ns: 0 }

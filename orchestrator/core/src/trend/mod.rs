@@ -2,9 +2,11 @@
 
 mod change;
 mod night;
+mod relative;
 
 #[cfg(test)]
 mod year;
 
 pub use change::{Change, LOOK_BACK, change_point, rise};
 pub use night::{FEWEST_NIGHTS, Night, Standing, stands};
+pub use relative::{Standings, relative};

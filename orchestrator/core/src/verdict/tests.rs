@@ -352,7 +352,7 @@ mod any_stream {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(24))]
         /// A board that writes nonsense with sound checksums gets a judgement, not a crash, and never a pass.
         #[test]
         fn is_judged(records in prop::collection::vec(prop_oneof![checkpoint(), phase()], 0..8), again: bool) {

@@ -49,7 +49,7 @@ pub(crate) fn wait_for<T>(what: &str, seconds: u64, mut condition: impl FnMut() 
             return value;
         }
         assert!(Instant::now() < deadline, "{what} did not happen within {seconds} s");
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -66,6 +66,10 @@ impl Sshd {
         processes::descendants(self.child.id()).into_iter().for_each(processes::kill);
     }
 
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.directory.join("log")).unwrap()
+    }
+
     pub(crate) fn identity(&self) -> PathBuf {
         self.directory.join("id")
     }
