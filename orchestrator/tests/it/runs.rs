@@ -167,6 +167,10 @@ fn a_host_that_is_killed_after_the_judgement() {
         place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
     }
     assert_eq!(place.assert_whole(), 1);
+    // Without its journal the run is not measured a second time into the same files.
+    std::fs::remove_file(&path).unwrap();
+    place.run(&["resume"]).expect(7, "it does not know of run default-board-1, which is stored");
+    assert_eq!(place.assert_whole(), 1);
 }
 
 #[test]
