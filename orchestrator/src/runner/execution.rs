@@ -26,7 +26,7 @@ pub async fn execute(
     progress.show(&Event::Started {
         execution: plan.execution.clone(),
         directory: writer.directory().path().display().to_string(),
-        runs: plan.runs.len(),
+        runs: plan.runs.iter().filter(|run| !matches!(state_of(&entries, &run.name), State::Over(_))).count(),
         targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
         resumed: !entries.is_empty(),
     });
