@@ -257,7 +257,8 @@ fn leaving_does_not_wait_for_a_board_that_hangs() {
     place.target("board", &sshd.target());
     let begun = std::time::Instant::now();
     let running = place.start(&["run", "short"]);
-    wait_for("the connection", 30, || (!processes::mentioning("/run/latlab/").is_empty()).then_some(()));
+    let sockets = place.path().join("run/latlab/").display().to_string();
+    wait_for("the connection", 30, || (!processes::mentioning(&sockets).is_empty()).then_some(()));
     for _ in 0..2 {
         running.signal("TERM");
         std::thread::sleep(std::time::Duration::from_millis(300));
