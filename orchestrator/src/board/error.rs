@@ -91,7 +91,7 @@ pub enum BoardError {
         complaint: String,
     },
     /// Somebody else has the board.
-    #[error("the board is held by {} for execution {} since {}; wait for it, or go on with it there by `latlab resume {}`", lock.holder, lock.execution, duration_text(*held_s), lock.execution)]
+    #[error("the board is held by {} for execution {} since {}; wait for it, or go on with it there by `latlab resume {}`; if its results are gone, `latlab release` frees the board", lock.holder, lock.execution, duration_text(*held_s), lock.execution)]
     Busy {
         /// Who.
         lock: Box<Lock>,

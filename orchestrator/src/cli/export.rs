@@ -5,6 +5,7 @@ use super::run::ResultsArgs;
 use super::show::{print, store_failed};
 use crate::exit::Exit;
 use crate::report::stored::{self, Stored};
+use crate::report::text::EMULATED;
 use crate::store::{Store, StoreError};
 use latlab_core::formats::export::{self, Export, Source};
 use std::io::Write;
@@ -81,6 +82,9 @@ pub(super) fn run(_common: &Common, args: &Args) -> Exit {
     match exported {
         Ok(Export { text, lost }) => {
             print(&text);
+            if result.emulated {
+                complain(EMULATED);
+            }
             if !lost.is_empty() {
                 complain(&format!("not carried by this format: {}", lost.join("; ")));
             }

@@ -276,6 +276,9 @@ fn against_text(against: &Against) -> String {
     };
     match worst {
         None => format!("{} -", against.metric),
-        Some(night) => format!("{} {}, usual {}", against.metric, figure(night.figure), figure(night.usual)),
+        Some(night) => {
+            let usual = night.usual.map_or("-".to_owned(), figure);
+            format!("{} {}, usual {usual}", against.metric, figure(night.figure))
+        }
     }
 }

@@ -124,8 +124,8 @@ fn table(executions: &[Execution]) -> String {
     for execution in executions {
         let running = if execution.running { ", running" } else { "" };
         out.push_str(&format!("{}  {}{running}\n", execution.execution, execution.created));
-        let mut table = text::plain_table(text::WIDTH);
-        table.set_header(["  run", "cycles", "missed", "max [us]", "validity", "verdict"]);
+        let mut table = text::plain_table(text::WIDTH - 2);
+        table.set_header(["run", "cycles", "missed", "max [us]", "validity", "verdict"]);
         for run in &execution.runs {
             let number = |n: Option<u64>| n.map_or("-".to_owned(), count);
             let (state, verdict) = match run.in_progress {
@@ -136,7 +136,7 @@ fn table(executions: &[Execution]) -> String {
                 ),
             };
             table.add_row([
-                format!("  {}", run.run),
+                run.run.clone(),
                 number(run.cycles),
                 number(run.missed),
                 figure_text(run.max),
@@ -145,7 +145,9 @@ fn table(executions: &[Execution]) -> String {
             ]);
         }
         text::align_right(&mut table, 1..4);
-        out.push_str(&text::table_text(&table));
+        for line in text::table_text(&table).lines() {
+            out.push_str(&format!("  {line}\n"));
+        }
         for run in &execution.runs {
             if let Some(reason) = &run.reason {
                 out.push_str(&text::wrapped(&format!("{}: {reason}", run.run), 2, text::WIDTH));

@@ -22,7 +22,7 @@ pub enum Event {
         execution: String,
         /// Its directory.
         directory: String,
-        /// Runs planned.
+        /// Runs that are not over.
         runs: usize,
         /// Targets.
         targets: Vec<String>,

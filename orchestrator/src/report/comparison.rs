@@ -5,7 +5,7 @@ use super::text::{plain_table, table_text, wrapped};
 use comfy_table::CellAlignment;
 use latlab_core::compare::{Compared, Comparison, Differences, Differing, Extent, Outcome, Untold};
 use latlab_core::latency::{Interval, Stated};
-use latlab_core::quantity::{count, duration, micros};
+use latlab_core::quantity::{count, duration, latency, micros};
 use std::fmt::Write as _;
 
 /// A comparison: what else differs first, then the metrics; in at most `width` columns where words allow it.
@@ -178,8 +178,16 @@ fn figure(value: f64, unit: &str) -> String {
 fn notes(comparison: &Comparison, width: usize) -> String {
     let mut out = String::new();
     let find = |metric: &str| comparison.metrics.iter().find(|m| m.metric == metric);
-    if let Some(cycles) = find("max").and_then(|max| max.at_cycles) {
-        let text = format!("Maxima are observed ones at {} cycles on both sides, no bounds.", count(cycles));
+    if let Some((max, cycles)) = find("max").and_then(|max| Some((max, max.at_cycles?))) {
+        let mut text = format!("Maxima are observed ones at {} cycles on both sides, no bounds.", count(cycles));
+        // At equal numbers of cycles the largest sample may be out of sight.
+        let hidden =
+            |whole: Option<u64>, shown: &[f64]| whole.is_some_and(|ns| shown.iter().all(|value| rounded(*value) < ns));
+        if hidden(comparison.a.max_ns, &max.a) || hidden(comparison.b.max_ns, &max.b) {
+            let whole = |ns: Option<u64>| ns.map_or("-".to_owned(), latency);
+            let (a, b) = (whole(comparison.a.max_ns), whole(comparison.b.max_ns));
+            text += &format!(" The largest of all cycles: A {a}, B {b}.");
+        }
         out.push_str(&wrapped(&text, 0, width));
     }
     for metric in &comparison.metrics {

@@ -1,6 +1,6 @@
 //! The statistics of a run for people.
 
-use super::text::{plain_table, table_text, wrapped};
+use super::text::{place, plain_table, table_text, wrapped};
 use latlab_core::campaign::model::Settings;
 use latlab_core::latency::assessment::Assessment;
 use latlab_core::latency::blocks::Series;
@@ -58,7 +58,7 @@ pub fn render(assessment: &Assessment, width: usize) -> String {
         let named: Vec<String> = outliers
             .samples
             .iter()
-            .map(|s| format!("{} after {} (thread {})", latency(s.latency_ns), duration(s.since_start_ns), s.thread))
+            .map(|s| format!("{} after {} ({})", latency(s.latency_ns), duration(s.since_start_ns), place(s)))
             .collect();
         let plural = if named.len() == 1 { "" } else { "s" };
         say(&format!(

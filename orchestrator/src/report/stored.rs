@@ -96,10 +96,20 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
         result.judged_before = (before != now).then_some(before);
     }
     // A run that is fetched again has outgrown its manifest.
-    if !result.in_progress && run.manifest()?.is_some() {
-        result.altered = run.verify()?;
+    if !result.in_progress {
+        result.altered = altered(&run)?;
     }
     Ok(Stored::Measured(Box::new(result), files.segments))
+}
+
+/// A manifest that cannot be read vouches for nothing; the run itself can still be shown.
+fn altered(run: &RunDir) -> Result<Vec<String>, StoreError> {
+    match run.manifest() {
+        Ok(None) => Ok(Vec::new()),
+        Ok(Some(_)) => run.verify(),
+        Err(StoreError::Damaged { reason, .. }) => Ok(vec![format!("manifest.json: damaged: {reason}")]),
+        Err(error) => Err(error),
+    }
 }
 
 /// By segment; a contact belongs to the boot it found.

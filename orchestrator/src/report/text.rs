@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use latlab_core::judgement::{Finding, Outcome, Validity, Verdict};
 use latlab_core::quantity::{count, duration, latency, micros, percent};
 use latlab_core::resolve::preemption_name;
-use latlab_core::result::{Bound, Figure, QuantileFigure, Row, RunResult};
+use latlab_core::result::{Bound, Figure, QuantileFigure, Row, RunResult, WorstSample};
 use latprobe::spec::{Length, Policy};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -122,7 +122,7 @@ fn heading(result: &RunResult, width: usize, out: &mut String) {
     let id = &result.identity;
     let _ = writeln!(out, "{}, cell {}, run {} of execution {}", id.campaign, id.cell, id.repetition, id.execution);
     if result.emulated {
-        out.push_str("Figures measured under emulation: they say nothing about the board's hardware.\n");
+        let _ = writeln!(out, "{EMULATED}");
     }
     if result.in_progress {
         let text = format!("Not over: these are the figures so far. `latlab resume {}` goes on with it.", id.execution);
@@ -298,6 +298,9 @@ fn limits(result: &RunResult, width: usize, out: &mut String) {
     let _ = write!(out, "\n{}", table_text(&table));
 }
 
+/// Said of every emulated run.
+pub(crate) const EMULATED: &str = "Figures measured under emulation: they say nothing about the board's hardware.";
+
 /// Lines of worst samples shown.
 const WORST: usize = 5;
 
@@ -306,17 +309,24 @@ fn worst(result: &RunResult, out: &mut String) {
         return;
     }
     out.push_str("\nworst samples\n");
-    for sample in result.worst.iter().take(WORST) {
-        let cpu = sample.cpu.map_or_else(|| format!("thread {}", sample.thread), |cpu| format!("CPU {cpu}"));
+    let shown = &result.worst[..result.worst.len().min(WORST)];
+    let width = shown.iter().map(|sample| latency(sample.latency_ns).len()).max().unwrap_or(0);
+    for sample in shown {
         let _ = writeln!(
             out,
-            "  {:>10}  {cpu}, after {} (cycle {}){}",
+            "  {:>width$}  {}, after {} (cycle {}){}",
             latency(sample.latency_ns),
+            place(sample),
             duration(sample.since_start_ns),
             count(sample.cycle),
             if sample.during_contact { ", while the host talked to it" } else { "" }
         );
     }
+}
+
+/// Where a sample was taken: the CPU of a pinned thread, else the thread.
+pub(super) fn place(sample: &WorstSample) -> String {
+    sample.cpu.map_or_else(|| format!("thread {}", sample.thread), |cpu| format!("CPU {cpu}"))
 }
 
 /// `text` in lines of at most `width` columns; in an indented one, all lines but the first are indented two more.

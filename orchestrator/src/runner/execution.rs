@@ -1,7 +1,7 @@
 use super::board_task::{BoardEnd, BoardTask};
 use super::{Context, RunEnd, Summary};
 use crate::progress::{Event, Progress};
-use crate::store::{ExecutionWriter, Plan, StoreError, journal};
+use crate::store::{ExecutionDir, ExecutionWriter, Plan, StoreError, journal};
 use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, holds_board, replay};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,12 +20,13 @@ pub async fn execute(
 ) -> Result<(Summary, Progress), StoreError> {
     let entries = writer.directory().journal()?;
     let plan = writer.plan().clone();
+    refuse_forgotten(writer.directory(), &entries)?;
     let process = format!("process {}", std::process::id());
     writer.record(None, None, Step::Execution, Mark::Intent, Some(&process))?;
     progress.show(&Event::Started {
         execution: plan.execution.clone(),
         directory: writer.directory().path().display().to_string(),
-        runs: plan.runs.len(),
+        runs: plan.runs.iter().filter(|run| !matches!(state_of(&entries, &run.name), State::Over(_))).count(),
         targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
         resumed: !entries.is_empty(),
     });
@@ -51,6 +52,22 @@ pub async fn execute(
         // Every task has ended and dropped its share.
         Err(_) => Ok((summary, Progress::lines())),
     }
+}
+
+/// A journal that has lost a run would let it be measured once more, behind the stream that is stored.
+fn refuse_forgotten(directory: &ExecutionDir, entries: &[journal::Entry]) -> Result<(), StoreError> {
+    for (planned, run) in directory.runs() {
+        if state_of(entries, &planned.name) == State::Planned && !run.segments()?.is_empty() {
+            return Err(StoreError::Damaged {
+                path: directory.path().join("journal.jsonl"),
+                reason: format!(
+                    "it does not know of run {0}, which is stored: put the journal back, or move runs/{0} away to measure it again",
+                    planned.name
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 async fn gather(tasks: &mut JoinSet<BoardEnd>, summary: &mut Summary) {

@@ -105,7 +105,7 @@ impl<'a> RunTask<'a> {
         Ok(Some(match action {
             Action::Nothing => return Ok(None),
             Action::Prepare => self.prepare().await?,
-            Action::Search => self.search().await,
+            Action::Search => self.search().await?,
             Action::Submit => self.submit().await?,
             Action::Poll { after_ns } => match self.pause(after_ns).await {
                 false => return Ok(None),
@@ -224,9 +224,13 @@ impl<'a> RunTask<'a> {
     }
 
     /// A host process died while it submitted.
-    async fn search(&mut self) -> Event {
-        match self.board.status(&self.on_board).await {
-            Ok(_) => Event::Submitted,
+    async fn search(&mut self) -> Result<Event, StoreError> {
+        Ok(match self.board.status(&self.on_board).await {
+            Ok(_) => {
+                // It has the run: should it lose it later, that is not a run that never began.
+                self.log.done(Step::Submit, None)?;
+                Event::Submitted
+            }
             Err(error) if error.fault() == Fault::Link => self.silent(&error),
             Err(error) => {
                 tracing::info!(%error, run = self.run.name, "the board does not have the run");
@@ -236,7 +240,7 @@ impl<'a> RunTask<'a> {
                     _ => Event::Unknown,
                 }
             }
-        }
+        })
     }
 
     async fn submit(&mut self) -> Result<Event, StoreError> {

@@ -61,16 +61,16 @@ fn a_connection_that_is_killed_in_mid_run() {
         return;
     }
     let place = Workplace::new();
-    place.campaign("long", "6s", "");
+    place.campaign("long", "12s", "");
     let mut sshd = Sshd::start(&place);
     place.target("board", &sshd.target());
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(500);
+    place.wait_for_cycles(0);
     sshd.kill_sessions();
-    place.wait_for_stream(3000);
+    place.wait_for_cycles(2000);
     // The server is away for a while, too.
     sshd.stop();
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::thread::sleep(std::time::Duration::from_secs(3));
     sshd.again();
     let said = running.wait();
     said.expect(0, "no answer for ");
@@ -89,7 +89,7 @@ fn a_host_that_is_killed_in_mid_run() {
     let sshd = Sshd::start(&place);
     place.target("board", &sshd.target());
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(500);
+    place.wait_for_cycles(0);
     running.signal("KILL");
     assert_eq!(running.wait().code, None);
     // A new campaign does not take the board away from the run.
@@ -167,6 +167,10 @@ fn a_host_that_is_killed_after_the_judgement() {
         place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
     }
     assert_eq!(place.assert_whole(), 1);
+    // Without its journal the run is not measured a second time into the same files.
+    std::fs::remove_file(&path).unwrap();
+    place.run(&["resume"]).expect(7, "it does not know of run default-board-1, which is stored");
+    assert_eq!(place.assert_whole(), 1);
 }
 
 #[test]
@@ -179,7 +183,7 @@ fn stopped_and_left() {
     place.target("board", "transport = \"local\"\n");
     let work = place.path().join("board-work/latlab");
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(500);
+    place.wait_for_cycles(0);
     running.signal("HUP");
     running.wait().expect(8, "left measuring: default-board-1; `latlab resume ");
     assert!(!processes::mentioning(place.executions()[0].name()).is_empty(), "the run was not left");
@@ -211,7 +215,7 @@ fn stopped_from_elsewhere() {
     place.campaign("long", "60s", "[plan]\nrepeat = 2\n");
     place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(500);
+    place.wait_for_cycles(0);
     place.run(&["stop"]).expect(5, &format!("error: process {} carries ", running.pid()));
     running.signal("KILL");
     running.wait();
@@ -231,7 +235,7 @@ fn a_board_whose_holder_is_gone_for_good() {
     place.campaign("long", "60s", "");
     place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(500);
+    place.wait_for_cycles(0);
     running.signal("KILL");
     running.wait();
     let execution = place.executions()[0].name().to_owned();
@@ -253,7 +257,8 @@ fn leaving_does_not_wait_for_a_board_that_hangs() {
     place.target("board", &sshd.target());
     let begun = std::time::Instant::now();
     let running = place.start(&["run", "short"]);
-    wait_for("the connection", 30, || (!processes::mentioning("/run/latlab/").is_empty()).then_some(()));
+    let sockets = place.path().join("run/latlab/").display().to_string();
+    wait_for("the connection", 30, || (!processes::mentioning(&sockets).is_empty()).then_some(()));
     for _ in 0..2 {
         running.signal("TERM");
         std::thread::sleep(std::time::Duration::from_millis(300));
@@ -274,7 +279,7 @@ fn a_board_that_somebody_else_holds() {
     place.campaign("long", "60s", "");
     place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(500);
+    place.wait_for_cycles(0);
     place.run(&["run", "short", "--results", "elsewhere"]).expect(5, "board: the board is held by tester@");
     let execution = place.executions()[0].name().to_owned();
     let said = place.run(&["status", "board"]);
@@ -295,7 +300,7 @@ fn a_supervisor_that_is_killed() {
     place.campaign("long", "60s", "");
     place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(2000);
+    place.wait_for_cycles(1000);
     let run_id = &place.executions()[0].plan().runs[0].run_id.clone();
     let supervisor = |(pid, line): &(u32, String)| line.contains(" supervise ").then_some(*pid);
     let pid = processes::mentioning(run_id).iter().find_map(supervisor).unwrap();
@@ -482,7 +487,7 @@ fn a_work_directory_that_is_lost_with_the_board() {
     place.campaign("long", "60s", "[plan]\nrepeat = 2\n");
     place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "long"]);
-    place.wait_for_stream(2000);
+    place.wait_for_cycles(1000);
     // As a reset of a board whose work directory is a tmpfs: no process is left, and no file.
     let run_id = place.executions()[0].plan().runs[0].run_id.clone();
     let work = place.path().join("board-work/latlab");

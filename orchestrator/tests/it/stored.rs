@@ -256,6 +256,10 @@ fn a_damaged_stream_degrades_what_is_shown() {
     assert!(shown.contains("stream: 2 damaged places"), "{shown}");
     let altered = "Stored files are not as they were when the run was closed: stream-0: changed";
     assert!(shown.contains(altered), "{shown}");
+    // A manifest that is no better does not hide the run.
+    std::fs::write(path.with_file_name("manifest.json"), "{").expect("written");
+    let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
+    assert!(shown.contains("closed: manifest.json:\ndamaged: "), "{shown}");
 }
 
 #[test]

@@ -115,13 +115,15 @@ fn signal_set(signals: &[libc::c_int]) -> libc::sigset_t {
     unsafe { set.assume_init() }
 }
 
-/// Unblocks every signal and gives the usual ones their default action: for programs started by a process that blocks some.
+/// Unblocks every signal and gives each its default action: for programs started by a process that blocks or ignores some,
+/// or was itself started so (`nohup`, a shell's background job).
 pub(crate) fn default_signals() {
     let set = signal_set(&[]);
     // SAFETY: reads one sigset; no handlers of ours exist.
     unsafe {
         libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
-        for signal in [libc::SIGPIPE, libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGCHLD] {
+        // The numbers that may not be changed (KILL, STOP, the C library's own) are refused, and that is right.
+        for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
         }
     }

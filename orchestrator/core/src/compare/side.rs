@@ -128,6 +128,7 @@ impl Side {
             boots_known: self.runs.iter().all(|run| run.boot.is_some()),
             measured_ns: sum(self.runs.iter().map(|run| run.measured_ns)),
             cycles: sum(self.runs.iter().map(|run| run.cycles)),
+            max_ns: self.runs.iter().filter_map(|run| run.max_ns).max(),
             worst_validity: self.runs.iter().filter_map(|run| run.validity).max(),
         }
     }
@@ -148,6 +149,8 @@ pub struct Extent {
     pub measured_ns: Option<u64>,
     /// Measured wake-ups of all.
     pub cycles: Option<u64>,
+    /// Largest latency of all its cycles, in ns.
+    pub max_ns: Option<u64>,
     /// The worst validity of its runs.
     pub worst_validity: Option<Validity>,
 }

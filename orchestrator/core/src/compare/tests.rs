@@ -63,8 +63,11 @@ fn maxima_are_compared_at_equal_cycles() {
     // The long run has one peak in ten hours: a run of an hour typically does not show it.
     let short = side("short", vec![run("1", vec![50 * US; 3600])]);
     let long = side("long", vec![run("2", (0..36_000).map(|i| if i == 20_000 { 90 * US } else { 50 * US }))]);
-    let max = metric(&compare(&short, &long, &[], false).unwrap(), "max").clone();
+    let compared = compare(&short, &long, &[], false).unwrap();
+    let max = metric(&compared, "max").clone();
     assert_eq!((max.at_cycles, max.difference), (Some(3_600_000), Some(0.0)));
+    // It is not hidden.
+    assert_eq!((compared.a.max_ns, compared.b.max_ns), (Some(50 * US), Some(90 * US)));
     // Without blocks the two lengths cannot be made equal.
     let mut bare = long;
     bare.runs[0].series = Default::default();

@@ -17,8 +17,8 @@ const NEGLIGIBLE: f64 = 0.05;
 pub struct Night {
     /// Its figure.
     pub figure: f64,
-    /// Median of the baseline.
-    pub usual: f64,
+    /// Median of the baseline; `None` without one.
+    pub usual: Option<f64>,
     /// Where all but one in a thousand ordinary nights lie; only the upper end alarms.
     pub ordinary: Interval,
     /// What may be said.
@@ -41,7 +41,8 @@ pub enum Standing {
 /// observation, by Student's t on logarithms (latencies are skewed, and their spread goes with their size). Figures of 0
 /// (no missed period) are taken as they are, without logarithm, when there is one among them.
 pub fn stands(baseline: &[f64], night: f64) -> Night {
-    let usual = median(baseline);
+    let middle = median(baseline);
+    let usual = (!baseline.is_empty()).then_some(middle);
     let logarithmic = night > 0.0 && baseline.iter().all(|x| *x > 0.0);
     let into = |x: f64| if logarithmic { x.ln() } else { x };
     let back = |x: f64| if logarithmic { x.exp() } else { x };
@@ -52,7 +53,7 @@ pub fn stands(baseline: &[f64], night: f64) -> Night {
         return Night { figure: night, usual, ordinary: unbounded, standing: Standing::CannotTell };
     };
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let ordinary = Interval { low: back(mean - half), high: back(mean + half).max(usual * (1.0 + NEGLIGIBLE)) };
+    let ordinary = Interval { low: back(mean - half), high: back(mean + half).max(middle * (1.0 + NEGLIGIBLE)) };
     let standing = if night > ordinary.high { Standing::Suspicious } else { Standing::Ordinary };
     Night { figure: night, usual, ordinary, standing }
 }

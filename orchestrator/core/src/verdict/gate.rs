@@ -53,7 +53,10 @@ fn quantile_text(all: &Summary, found: Value) -> String {
 fn exceed(found: Share, limit: f64) -> (String, bool) {
     let share = |n: u64| n as f64 / found.total.max(1) as f64;
     let text = match found.at_least == found.at_most {
-        true => format!("{:.3e} ({} cycles)", share(found.at_most), count(found.at_most)),
+        true => {
+            let cycles = if found.at_most == 1 { "cycle" } else { "cycles" };
+            format!("{:.3e} ({} {cycles})", share(found.at_most), count(found.at_most))
+        }
         false => format!(
             "{:.3e} to {:.3e} ({} to {} cycles: the limit lies inside a bin)",
             share(found.at_least),

@@ -7,7 +7,14 @@ use latprobe::cpulist::CpuList;
 use latprobe::spec::{CpuDmaLatency, Policy, Weakness};
 use latprobe::stream::Instrument;
 
-const NOT_READ_BACK: &str = "the set-up was never read back: the run ended before its first sample";
+/// Nothing vouches for the set-up.
+fn not_read_back(run: &Run) -> (Outcome, String) {
+    let detail = match run.evidence.segments.iter().any(|segment| !segment.damage.is_empty()) {
+        true => "the record of the set-up is not there: the stream is damaged",
+        false => "the set-up was never read back: the run ended before its first sample",
+    };
+    (Invalidates, detail.to_owned())
+}
 
 /// A weakness that the campaign accepts degrades; any other invalidates.
 fn weak(run: &Run, weakness: Weakness, detail: String) -> (Outcome, String) {
@@ -31,7 +38,7 @@ pub(super) fn policy(run: &Run) -> (Outcome, String) {
     let asked = &run.evidence.spec.measure;
     let (policy, priority) = (asked.policy, asked.priority);
     if run.instrument().is_none() {
-        return (Invalidates, NOT_READ_BACK.to_owned());
+        return not_read_back(run);
     }
     let threads = run.instruments().flat_map(|i| i.threads.iter().enumerate());
     match threads.into_iter().find(|(_, t)| (t.policy, t.priority) != (policy, priority)) {
@@ -51,7 +58,7 @@ pub(super) fn policy(run: &Run) -> (Outcome, String) {
 pub(super) fn placement(run: &Run) -> (Outcome, String) {
     let asked = &run.evidence.spec.measure.threads;
     if run.instrument().is_none() {
-        return (Invalidates, NOT_READ_BACK.to_owned());
+        return not_read_back(run);
     }
     for instrument in run.instruments() {
         if instrument.threads.len() != asked.len() {
@@ -78,7 +85,7 @@ pub(super) fn placement(run: &Run) -> (Outcome, String) {
 /// Helper threads beside a sampling thread show in its figures (cyclictest from 1.8 on puts its own there).
 pub(super) fn supervisor(run: &Run) -> (Outcome, String) {
     let Some(instrument) = run.instrument() else {
-        return (Invalidates, NOT_READ_BACK.to_owned());
+        return not_read_back(run);
     };
     let measured: CpuList = run.evidence.spec.measure.threads.iter().filter_map(|t| t.cpu).collect();
     let (Some(online), Some(own)) = (&run.evidence.before.online, CpuList::parse(&instrument.supervisor_cpus).ok())
@@ -96,7 +103,7 @@ pub(super) fn supervisor(run: &Run) -> (Outcome, String) {
 /// Idle states are left as late as the campaign says: cyclictest holds them off, rtla does not, and the figures differ by it.
 pub(super) fn idle_states(run: &Run) -> (Outcome, String) {
     let Some(instrument) = run.instrument() else {
-        return (Invalidates, NOT_READ_BACK.to_owned());
+        return not_read_back(run);
     };
     let found = instrument.cpu_dma_latency.as_str();
     let asked = run.evidence.spec.measure.cpu_dma_latency;
@@ -119,7 +126,7 @@ pub(super) fn memory_locked(run: &Run) -> (Outcome, String) {
         return (Ok, "not asked for".to_owned());
     }
     match run.instruments().map(|i| i.memory_locked).reduce(|a, b| a && b) {
-        None => (Invalidates, NOT_READ_BACK.to_owned()),
+        None => not_read_back(run),
         Some(true) => (Ok, "memory of the measuring process is locked".to_owned()),
         Some(false) => {
             let detail = "memory is not locked; run as root, or raise RLIMIT_MEMLOCK".to_owned();
@@ -153,7 +160,7 @@ pub(super) fn page_faults(run: &Run) -> (Outcome, String) {
 pub(super) fn clock(run: &Run) -> (Outcome, String) {
     let width = run.evidence.spec.measure.bin_width_ns;
     let Some(Instrument { selftest, .. }) = run.instruments().max_by_key(|i| i.selftest.clock_step_ns) else {
-        return (Invalidates, NOT_READ_BACK.to_owned());
+        return not_read_back(run);
     };
     let tick = match selftest.timer_resolution_ns {
         0 | 1 => String::new(),

@@ -96,6 +96,10 @@ fn every_rule_notices() {
             s.spec.accept = vec![Weakness::PolicyNotGranted];
         }),
         ("policy", Invalidates, "never read back", |s| s.segments[0].instrument = None),
+        ("policy", Invalidates, "the stream is damaged", |s| {
+            s.segments[0].instrument = None;
+            s.segments[0].damage.push(Damage { offset: 300, bytes: 70, reason: "damaged record".into() });
+        }),
         ("placement", Invalidates, "may run on CPU 0-1", |s| {
             s.segments[0].instrument.as_mut().unwrap().threads[0].allowed_cpus = "0-1".into();
         }),

@@ -146,12 +146,13 @@ impl Workplace {
         store.executions().unwrap().into_iter().flatten().collect()
     }
 
-    /// Waits until the stream of the first run has come home so far.
-    pub(crate) fn wait_for_stream(&self, bytes: usize) {
+    /// Until more than `cycles` wake-ups of the measuring phase are mirrored.
+    pub(crate) fn wait_for_cycles(&self, cycles: u64) {
         wait_for("a mirrored stream", 60, || {
             let executions = self.executions();
             let (_, run) = executions.last()?.runs().next()?;
-            (run.segment_bytes(0).ok()?.len() > bytes).then_some(())
+            let folded = run.fold().ok()?;
+            (folded.first()?.threads.first()?.histogram.total() > cycles).then_some(())
         });
     }
 

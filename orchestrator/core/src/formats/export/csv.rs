@@ -1,6 +1,6 @@
 //! Comma-separated values: one line per occupied bin of each thread, or one line for the run.
 
-use super::{Export, Source};
+use super::{Export, Source, not_above};
 use crate::result::Figure;
 use latprobe::histogram::DifferentBins;
 use std::fmt::Write as _;
@@ -20,12 +20,13 @@ pub fn csv(source: &Source) -> Result<Export, DifferentBins> {
     Ok(Export { text, lost: vec![lost.to_owned()] })
 }
 
-/// One line for the run, and the names of the columns above it; a limit of a figure is empty where it is unknown.
+/// One line for the run, and the names of the columns above it; a figure is empty where it is unknown
+/// or lies beyond the histogram: its lower bound would be read as the figure.
 pub fn csv_run(source: &Source) -> Export {
     let result = source.result;
     let (identity, total) = (&result.identity, &result.total);
     let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
-    let ns = |figure: &Option<Figure>| number(figure.map(|figure| figure.ns));
+    let ns = |figure: Option<Figure>| number(figure.and_then(not_above));
     let mut columns = vec![
         ("execution", quoted(&identity.execution)),
         ("run", quoted(&identity.run)),
@@ -40,16 +41,17 @@ pub fn csv_run(source: &Source) -> Export {
         ("cycles", total.cycles.to_string()),
         ("missed", total.missed.to_string()),
         ("overflow", total.overflow.to_string()),
-        ("min_ns", ns(&total.min)),
+        ("min_ns", ns(total.min)),
         ("mean_ns", total.mean_ns.map(|mean| format!("{mean:.3}")).unwrap_or_default()),
-        ("max_ns", ns(&total.max)),
+        ("max_ns", ns(total.max)),
     ];
     let quantiles: Vec<(String, String)> =
-        total.quantiles.iter().map(|q| (format!("q{}_ns", q.q), q.figure.ns.to_string())).collect();
+        total.quantiles.iter().map(|q| (format!("q{}_ns", q.q), ns(Some(q.figure)))).collect();
     columns.extend(quantiles.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    columns.push(("emulated", result.emulated.to_string()));
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let values: Vec<&str> = columns.iter().map(|(_, value)| value.as_str()).collect();
-    let lost = "one line holds no histogram, and no figure says whether it is exact or a bound: see `--as json`";
+    let lost = "one line holds no histogram, a figure beyond it is empty, and none says whether it is exact or the end of a bin: see `--as json`";
     Export { text: format!("{}\n{}\n", names.join(","), values.join(",")), lost: vec![lost.to_owned()] }
 }
 

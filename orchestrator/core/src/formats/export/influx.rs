@@ -1,6 +1,6 @@
 //! InfluxDB line protocol: one point for the run, one for each thread.
 
-use super::{Export, Source};
+use super::{Export, Source, not_above};
 use crate::result::Row;
 use std::fmt::Write as _;
 
@@ -29,30 +29,33 @@ pub fn influx(source: &Source) -> Export {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "latlab_run{tags} validity=\"{validity}\",verdict=\"{}\",{}{time}",
+        "latlab_run{tags} validity=\"{validity}\",verdict=\"{}\",emulated={},{}{time}",
         result.verdict,
+        result.emulated,
         fields(&result.total)
     );
     for row in &result.threads {
         let cpu = row.cpu.map_or_else(String::new, |cpu| format!(",cpu={cpu}"));
         let _ = writeln!(text, "latlab_thread{tags}{cpu},thread={} {}{time}", row.thread, fields(&row.figures));
     }
-    let lost = "the histogram, and whether a figure is exact or a bound: see `--as json`";
+    let lost = "the histogram, figures beyond it, and whether one is exact or the end of a bin: see `--as json`";
     Export { text, lost: vec![lost.to_owned()] }
 }
 
 fn fields(row: &Row) -> String {
     let mut text = format!("cycles={}i,missed={}i,overflow={}i", row.cycles, row.missed, row.overflow);
     for (name, figure) in [("min_ns", &row.min), ("max_ns", &row.max)] {
-        if let Some(figure) = figure {
-            let _ = write!(text, ",{name}={}i", figure.ns);
+        if let Some(ns) = figure.and_then(not_above) {
+            let _ = write!(text, ",{name}={ns}i");
         }
     }
     if let Some(mean) = row.mean_ns {
         let _ = write!(text, ",mean_ns={mean}");
     }
     for quantile in &row.quantiles {
-        let _ = write!(text, ",q{}_ns={}i", quantile.q, quantile.figure.ns);
+        if let Some(ns) = not_above(quantile.figure) {
+            let _ = write!(text, ",q{}_ns={ns}i", quantile.q);
+        }
     }
     text
 }

@@ -55,6 +55,7 @@ fn properties(text: &mut String, source: &Source) {
     if let Some(kernel) = &source.result.board.kernel_release {
         property("kernel", kernel.clone());
     }
+    property("emulated", source.result.emulated.to_string());
     property("missed", source.result.total.missed.to_string());
     for row in &source.result.threads {
         let figures = &row.figures;

@@ -10,7 +10,7 @@ mod prometheus;
 mod rt_dataset;
 
 use crate::latency::merge_segments;
-use crate::result::RunResult;
+use crate::result::{Bound, Figure, RunResult};
 use latprobe::histogram::DifferentBins;
 use latprobe::stream::{Folded, ThreadResult};
 
@@ -39,6 +39,11 @@ pub struct Export {
     pub text: String,
     /// What the format cannot carry, in plain words.
     pub lost: Vec<String>,
+}
+
+/// The figure in ns; `None` for a mere lower bound, which a column of numbers would show as a better figure than it is.
+fn not_above(figure: Figure) -> Option<u64> {
+    (figure.bound != Bound::Above).then_some(figure.ns)
 }
 
 impl Source<'_> {

@@ -113,6 +113,26 @@ fn a_broken_or_invalid_run_does_not_pass() {
 }
 
 #[test]
+fn a_lower_bound_is_no_figure_in_a_column_of_numbers() {
+    let stored = good();
+    let mut result = result(&stored);
+    for (bound, stands) in [(Bound::AtMost, true), (Bound::Above, false)] {
+        for quantile in result.total.quantiles.iter_mut().filter(|quantile| quantile.q == "0.9999") {
+            quantile.figure = Figure { ns: 200_000, bound, ..quantile.figure };
+        }
+        let source = Source { result: &result, segments: &stored.segments };
+        let rows = csv_run(&source).text;
+        let (names, values) = rows.trim_end().split_once('\n').unwrap();
+        let at = names.split(',').rev().position(|name| name == "q0.9999_ns").unwrap();
+        let value = values.rsplit(',').nth(at).unwrap();
+        assert_eq!(value, if stands { "200000" } else { "" }, "{rows}");
+        let points = influx(&source).text;
+        assert_eq!(points.lines().next().unwrap().contains(",q0.9999_ns=200000i"), stands, "{points}");
+        assert_eq!(points.lines().next().unwrap().contains("q0.9999_ns"), stands, "{points}");
+    }
+}
+
+#[test]
 fn names_cannot_break_the_syntax() {
     let stored = good();
     let mut result = result(&stored);
