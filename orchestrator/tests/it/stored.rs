@@ -259,7 +259,7 @@ fn a_damaged_stream_degrades_what_is_shown() {
     // A manifest that is no better does not hide the run.
     std::fs::write(path.with_file_name("manifest.json"), "{").expect("written");
     let shown = text(&latlab(results.path(), &["show", "default-board-1"]).stdout);
-    assert!(shown.contains("closed: manifest.json: damaged: "), "{shown}");
+    assert!(shown.contains("closed: manifest.json:\ndamaged: "), "{shown}");
 }
 
 #[test]
