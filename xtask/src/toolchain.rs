@@ -105,7 +105,7 @@ fn fetched() -> Result<PathBuf> {
         ("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-gcc-12"),
         ("arm-linux-gnueabihf-gcc", "arm-linux-gnueabihf-gcc-12"),
     ] {
-        tools::wrap(&prefix.join("bin").join(name), &prefix.join("usr/bin").join(program), &libraries)?;
+        tools::wrap(&prefix.join("bin").join(name), "", &prefix.join("usr/bin").join(program), &libraries)?;
     }
     Ok(prefix)
 }

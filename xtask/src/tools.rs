@@ -25,6 +25,8 @@ pub(crate) const LOOPBACK: Set = Set {
         ("hackbench", "rt-tests"),
         ("cyclictest", "rt-tests"),
         ("busybox", "busybox-static"),
+        ("kill", "procps"),
+        ("ps", "procps"),
     ],
 };
 
@@ -113,7 +115,8 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
             .map(|folder| prefix.join(folder).join(program))
             .find(|file| file.is_file())
             .with_context(|| format!("package {package} holds no {program}"))?;
-        wrap(&wrappers()?.join(program), &file, &libraries)?;
+        let prelude = if *program == "sshd" { sshd_prelude(&prefix)? } else { String::new() };
+        wrap(&wrappers()?.join(program), &prelude, &file, &libraries)?;
     }
     Ok(())
 }
@@ -125,10 +128,23 @@ fn libraries(prefix: &Path) -> String {
     folders.map(|folder| folder.display().to_string()).join(":")
 }
 
-/// Writes a script that runs an unpacked program with its own libraries.
-pub(crate) fn wrap(wrapper: &Path, program: &Path, libraries: &str) -> Result<()> {
+/// As root, sshd wants a user `sshd` and /run/sshd. The machine's user list is not ours to change: the server sees a
+/// longer copy, in a mount namespace of its own.
+fn sshd_prelude(prefix: &Path) -> Result<String> {
+    let copy = prefix.join("passwd");
+    let users = paths::read(Path::new("/etc/passwd"))?;
+    paths::write(&copy, format!("{users}sshd:x:74:65534::/run/sshd:/usr/sbin/nologin\n"))?;
+    Ok(format!(
+        "if [ \"$(id -u)\" = 0 ]; then\n    mkdir -p /run/sshd\n    grep -q ^sshd: /etc/passwd ||\n        \
+         exec unshare --mount sh -c 'mount --bind {} /etc/passwd && exec \"$0\" \"$@\"' \"$0\" \"$@\"\nfi\n",
+        copy.display()
+    ))
+}
+
+/// Writes a script that runs an unpacked program with its own libraries; `prelude` is run before.
+pub(crate) fn wrap(wrapper: &Path, prelude: &str, program: &Path, libraries: &str) -> Result<()> {
     let script = format!(
-        "#!/bin/sh\nLD_LIBRARY_PATH='{libraries}'${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\nexport LD_LIBRARY_PATH\nexec '{}' \"$@\"\n",
+        "#!/bin/sh\n{prelude}LD_LIBRARY_PATH='{libraries}'${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\nexport LD_LIBRARY_PATH\nexec '{}' \"$@\"\n",
         program.display()
     );
     if std::fs::read_to_string(wrapper).is_ok_and(|old| old == script) {

@@ -251,7 +251,7 @@ pub(crate) fn power_off(state: &State) -> Result<()> {
     while state.is_on() {
         if Instant::now() > deadline {
             for pid in ["keeper.pid", "qemu.pid"].iter().filter_map(|file| state.process(file)) {
-                shell::run(Command::new("kill").arg(pid.to_string()))?;
+                shell::run(Command::new("sh").args(["-c", "kill \"$0\""]).arg(pid.to_string()))?;
             }
             std::thread::sleep(Duration::from_secs(1));
             break;
