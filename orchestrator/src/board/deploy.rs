@@ -27,7 +27,8 @@ echo "free $(df -Pk "$d" 2>/dev/null | awk 'END { print $4 }' 2>/dev/null)"
 exit 0
 "#;
 
-/// Temporary name and rename: a probe that runs is never written to, and none is ever half there.
+/// Temporary name and rename: a probe that runs is never written to, and none is ever half there. Synced before and after
+/// the rename: a board that is reset soon afterwards would come back with an empty file under the right name.
 const UPLOAD: &str = r#"
 set -e
 umask 077
@@ -35,8 +36,10 @@ f=$1 t=$1.new.$$
 trap 'rm -f "$t"' EXIT
 cat >"$t"
 chmod "$2" "$t"
+sync "$t" 2>/dev/null || sync
 mv -f "$t" "$f"
 trap - EXIT
+sync "${f%/*}" 2>/dev/null || sync
 sha256sum <"$f" 2>/dev/null || echo none
 "#;
 

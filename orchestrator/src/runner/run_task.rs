@@ -278,7 +278,21 @@ impl<'a> RunTask<'a> {
                 self.log.failed(Step::Measure, "the board no longer has the run")?;
                 Ok(Event::Unknown)
             }
-            Err(error) => Ok(self.silent(&error)),
+            Err(error) => {
+                if error.fault() != Fault::Link {
+                    self.mend_probe().await;
+                }
+                Ok(self.silent(&error))
+            }
+        }
+    }
+
+    /// The board answers, but not as the probe does: a reset may have cut the probe short. The next question finds it whole.
+    async fn mend_probe(&self) {
+        match self.board.deploy().await {
+            Ok(deployed) if deployed.uploaded => tracing::warn!(target = self.run.target, "put the probe there again"),
+            Ok(_) => {}
+            Err(error) => tracing::info!(target = self.run.target, %error, "cannot look after the probe"),
         }
     }
 

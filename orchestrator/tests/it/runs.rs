@@ -478,6 +478,32 @@ fn a_login_that_is_not_root() {
     place.run(&["run", "short"]).expect(5, "commands do not run: sudo: a password is required; check");
 }
 
+/// As a reset leaves it that comes before the file system has written what is in the probe.
+#[test]
+fn a_probe_that_is_cut_short_on_the_board() {
+    if !can_run(&NEEDS) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "12s", "");
+    let sshd = Sshd::start(&place);
+    place.target("board", &sshd.target());
+    let running = place.start(&["run", "long"]);
+    place.wait_for_cycles(0);
+    let work = place.path().join("board-work/latlab");
+    let is_probe = |path: &std::path::PathBuf| path.to_string_lossy().contains("/latprobe-");
+    let probe = std::fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().path()).find(is_probe).unwrap();
+    let (whole, empty) = (std::fs::metadata(&probe).unwrap(), work.join("empty"));
+    std::fs::write(&empty, "").unwrap();
+    std::fs::set_permissions(&empty, whole.permissions()).unwrap();
+    std::fs::rename(&empty, &probe).unwrap();
+    let said = running.wait();
+    said.expect(0, "answers again after ");
+    assert_eq!(std::fs::metadata(&probe).unwrap().len(), whole.len());
+    assert_eq!(place.assert_whole(), 1);
+    place.assert_clean(&work);
+}
+
 #[test]
 fn a_work_directory_that_is_lost_with_the_board() {
     if !can_run(&[]) {
