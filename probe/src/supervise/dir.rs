@@ -59,6 +59,11 @@ impl RunDir {
         &self.0
     }
 
+    /// Somebody removed it. What is open in it can still be written, but nobody will ever read it.
+    pub(super) fn is_removed(&self) -> bool {
+        matches!(fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
     pub(super) fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -149,7 +149,7 @@ impl Loads {
     /// Ends every load and whatever it started: asks, then kills. `spared` are the probe's own processes.
     /// Process ids that would not go.
     pub(super) fn stop(&mut self, dir: &Path, spared: &[i32]) -> Vec<i32> {
-        let mut left = sweep::marked(dir, spared);
+        let mut left: Vec<i32> = sweep::of_run(dir, spared).into_iter().collect();
         self.signal(libc::SIGTERM);
         let deadline = Instant::now() + PATIENCE;
         while !left.is_empty() && Instant::now() < deadline {
