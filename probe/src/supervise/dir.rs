@@ -7,7 +7,7 @@
 //! | `alive` | locked for the supervisor's life; holds its process id |
 //! | `stream-N` | checkpoint stream of segment N |
 //! | `undo.json` | old values of changed settings; gone once they are put back |
-//! | `loads/NAME.log` | output of a load, at most 1 MB |
+//! | `loads/NAME.log` | output of a load, its first 1 MiB and a line at the cut |
 //! | `supervisor.log` | what went wrong with the supervisor itself |
 
 use crate::{

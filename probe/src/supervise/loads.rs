@@ -34,6 +34,8 @@ const BACK_OFF_NS: u64 = 100_000_000;
 const SHORTEST_NS: u64 = 10_000_000;
 /// Output kept of a load, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
+/// Last line of an output that is longer.
+const CUT: &[u8] = b"\n[latprobe keeps 1 MiB of a load's output: what it printed from here on was dropped]\n";
 /// Failures of a load reported one by one; later ones are only counted.
 const MAX_FAILURES_TOLD: u32 = 20;
 /// How long loads may take to end when asked.
@@ -267,6 +269,10 @@ impl Output {
                 self.kept = MAX_OUTPUT;
             }
             self.kept += keep;
+            if keep > 0 && self.kept >= MAX_OUTPUT {
+                // Said at the cut, once: nothing is kept from here on.
+                let _ = self.log.write_all(CUT);
+            }
             if length < buffer.len() {
                 return;
             }
