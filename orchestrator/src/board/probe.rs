@@ -15,8 +15,8 @@ const MAX_FACTS: usize = 32 << 20;
 pub(super) const CHUNK: u64 = 4 << 20;
 /// Room for the JSON line before them.
 const MAX_STATUS: usize = 64 << 10;
-/// Most of a load's output that is kept.
-const MAX_LOAD_LOG: u32 = 64 << 10;
+/// More than the probe keeps of a load's output, which is 1 MiB and a line where it was cut.
+const MAX_LOAD_LOG: usize = 2 << 20;
 
 /// A run's directory on the board, and the probe that serves it.
 #[derive(Debug, Clone)]
@@ -123,11 +123,12 @@ impl Board {
         Ok(())
     }
 
-    /// The end of a load's output; `None` where there is none.
+    /// A load's output, as far as the probe keeps it; `None` where there is none.
     pub async fn load_log(&self, run: &RunOnBoard, load: &str) -> Result<Option<Vec<u8>>, BoardError> {
         let script = "[ -f \"$1\" ] || exit 3; tail -c \"$2\" \"$1\"";
         let path = format!("{}/loads/{load}.log", run.dir);
-        let request = Request::script(script, &[&path, &MAX_LOAD_LOG.to_string()]).timeout(PATIENT);
+        let request = Request::script(script, &[&path, &MAX_LOAD_LOG.to_string()]);
+        let request = request.timeout(PATIENT).max_output(MAX_LOAD_LOG);
         let answer = self.exec(request).await?;
         Ok(answer.success().then_some(answer.stdout))
     }

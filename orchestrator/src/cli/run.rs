@@ -14,6 +14,7 @@ use crate::transport::sweep_stale_sockets;
 use indicatif::MultiProgress;
 use latlab_core::result::RunResult;
 use latlab_core::run_state::{Outcome, State, Wish};
+use latlab_core::target::Target;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -329,6 +330,10 @@ fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
     for error in &summary.store {
         complain(&format!("error: {error}"));
     }
+    if directory.is_gone() {
+        complain(&results_gone(directory));
+        return;
+    }
     let left: Vec<&str> =
         summary.runs.iter().filter(|end| end.outcome == Outcome::Detached).map(|end| end.run.as_str()).collect();
     let not_begun = summary.runs.iter().filter(|end| end.outcome == Outcome::Skipped).count();
@@ -352,6 +357,18 @@ fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
         let name = directory.name();
         complain(&format!("left measuring: {}; `latlab resume {name}` brings it home", left.join(", ")));
     }
+}
+
+/// Without its results nothing can be brought home or resumed.
+fn results_gone(directory: &ExecutionDir) -> String {
+    let name = directory.name();
+    let free = |target: &Target| format!("`latlab release {} --from {name}`", target.name);
+    let free: Vec<String> = directory.plan().targets.iter().map(free).collect();
+    format!(
+        "somebody removed the results of {name}, {}: it cannot be resumed; what it left on a board is ended by {}",
+        directory.path().display(),
+        free.join(", ")
+    )
 }
 
 fn show_run(common: &Common, directory: &ExecutionDir, run: &str) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@
 //! manifest of its run has the same hash, which is looked at for runs that are shown; another version of latlab judges everything anew.
 
 use super::stored::{self, Stored};
-use crate::store::{ExecutionDir, Store, StoreError, sha256_hex};
+use crate::store::{ExecutionDir, RunDir, Store, StoreError};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::result::{Bound, Figure, QUANTILES, RunResult};
 use serde::{Deserialize, Serialize};
@@ -239,11 +239,10 @@ fn derive(path: &Path, old: Option<&Execution>, unreadable: &mut Vec<String>) ->
     let (mut entries, mut finished) = (Vec::new(), true);
     for (planned, run) in execution.runs() {
         // Without a manifest it is not over.
-        let Ok(manifest) = std::fs::read(run.path().join("manifest.json")) else {
+        let Some(manifest) = run.manifest_hash() else {
             finished = false;
             continue;
         };
-        let manifest = sha256_hex(&manifest);
         let known = old.and_then(|old| old.entries.iter().find(|e| e.run == planned.name && e.manifest == manifest));
         if let Some(known) = known {
             entries.push(known.clone());
@@ -267,8 +266,7 @@ fn changed(execution: &Path) -> Option<u128> {
 }
 
 fn manifest(store: &Store, execution: &str, run: &str) -> Option<String> {
-    let path = store.root().join(execution).join("runs").join(run).join("manifest.json");
-    std::fs::read(path).ok().map(|content| sha256_hex(&content))
+    RunDir::at(store.root().join(execution).join("runs").join(run)).manifest_hash()
 }
 
 /// Executions by name; none of another version, and none of a line that cannot be read.

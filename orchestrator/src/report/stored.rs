@@ -79,8 +79,7 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
     };
     let begun = if state == State::Planned { None } else { run.files()? };
     let Some(files) = begun else {
-        let failed = journal.iter().rev().find(|e| e.run.as_ref() == Some(&planned.name) && e.mark == Mark::Failed);
-        return Ok(Stored::NotStarted(identity, failed.and_then(|entry| entry.detail.clone())));
+        return Ok(Stored::NotStarted(identity, why_not(&journal, planned)));
     };
     let cell = execution.plan().cell(planned).ok_or_else(|| damaged("cell"))?;
     let target = execution.plan().target(planned).ok_or_else(|| damaged("target"))?;
@@ -100,6 +99,17 @@ pub fn read(execution: &ExecutionDir, planned: &PlannedRun) -> Result<Stored, St
         result.altered = altered(&run)?;
     }
     Ok(Stored::Measured(Box::new(result), files.segments))
+}
+
+/// Why a run did not begin: its own failure, else that of its board, if nothing went on there since.
+fn why_not(journal: &[Entry], planned: &PlannedRun) -> Option<String> {
+    let own = journal.iter().rev().find(|e| e.run.as_ref() == Some(&planned.name) && e.mark == Mark::Failed);
+    let of_board = || {
+        let last = journal.iter().rev().find(|e| e.target.as_ref() == Some(&planned.target))?;
+        let begins = matches!(last.step, Step::Connect | Step::Deploy | Step::Lock);
+        (last.run.is_none() && begins && last.mark == Mark::Failed).then_some(last)
+    };
+    own.or_else(of_board)?.detail.clone()
 }
 
 /// A manifest that cannot be read vouches for nothing; the run itself can still be shown.

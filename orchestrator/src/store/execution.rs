@@ -24,6 +24,11 @@ impl ExecutionDir {
         &self.path
     }
 
+    /// Somebody removed it, or moved it away.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.path.join("plan.json").try_exists(), Ok(false))
+    }
+
     /// Name of the execution.
     pub fn name(&self) -> &str {
         &self.plan.execution

@@ -35,6 +35,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Stor
 }
 
 pub(super) fn append_open(path: &Path) -> Result<File, StoreError> {
+    refuse_special(path)?;
     let open = || -> io::Result<File> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
@@ -52,12 +53,26 @@ pub(super) fn append_line(file: &mut File, path: &Path, value: &impl Serialize) 
     file.write_all(&line).and_then(|()| file.sync_data()).map_err(|source| StoreError::write(path, source))
 }
 
+/// Opening a FIFO waits for its other end, perhaps for ever.
+fn refuse_special(path: &Path) -> Result<(), StoreError> {
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let reason = "it is not a regular file; latlab did not write it: move it away".to_owned();
+            Err(StoreError::Damaged { path: path.to_owned(), reason })
+        }
+        // What is wrong with others shows when they are opened.
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+    refuse_special(path)?;
     fs::read(path).map_err(|source| StoreError::read(path, source))
 }
 
 /// `None` when the file is not there.
 pub(super) fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    refuse_special(path)?;
     match fs::read(path) {
         Ok(content) => Ok(Some(content)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),

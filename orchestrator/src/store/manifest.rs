@@ -36,7 +36,7 @@ pub struct ManifestFile {
     pub sha256: String,
 }
 
-/// Hashes every file below `directory` except the manifest and temporary ones.
+/// Hashes every regular file below `directory` except the manifest and temporary ones.
 pub(super) fn list(directory: &Path) -> Result<Vec<ManifestFile>, StoreError> {
     let mut files = Vec::new();
     walk(directory, directory, &mut files)?;
@@ -51,7 +51,10 @@ fn walk(root: &Path, directory: &Path, out: &mut Vec<ManifestFile>) -> Result<()
         let (path, name) = (entry.path(), entry.file_name());
         if entry.file_type().map_err(read)?.is_dir() {
             walk(root, &path, out)?;
-        } else if name != "manifest.json" && !name.to_string_lossy().starts_with(".new-") {
+        } else if name != "manifest.json"
+            && std::fs::metadata(&path).is_ok_and(|about| about.is_file())
+            && !name.to_string_lossy().starts_with(".new-")
+        {
             let content = files::read(&path)?;
             let below: PathBuf = path.strip_prefix(root).unwrap_or(&path).to_owned();
             out.push(ManifestFile {

@@ -8,7 +8,7 @@
 //!                         facts-before/captures.jsonl  facts-after/captures.jsonl
 //!                         stream-<segment>    mirror of the board's stream: the truth
 //!                         contacts.jsonl      when the host talked to the board
-//!                         loads/<name>.log    tail of each load's output
+//!                         loads/<name>.log    each load's output, its first 1 MiB
 //!                         kernel.log          kernel messages of the run
 //!                         verdict.json        judgement, derived from the above
 //!                         manifest.json       SHA-256 of every file; written last

@@ -137,6 +137,11 @@ impl RunDir {
         files::read_json(&path, Some(MANIFEST_FORMAT)).map(Some)
     }
 
+    /// SHA-256 of the manifest; `None` where it cannot be read.
+    pub(crate) fn manifest_hash(&self) -> Option<String> {
+        files::read(&self.path.join("manifest.json")).ok().map(|content| manifest::sha256_hex(&content))
+    }
+
     /// Files that differ from the manifest (changed, missing or added), in plain words; empty for a sound run.
     pub fn verify(&self) -> Result<Vec<String>, StoreError> {
         let Some(manifest) = self.manifest()? else { return Ok(vec!["manifest.json: missing".to_owned()]) };
@@ -367,6 +372,30 @@ mod tests {
         std::fs::write(run.path().join("extra"), "").unwrap();
         let expected = ["kernel.log: changed since the run", "loads/dd.log: missing", "extra: not of the run"];
         assert_eq!(run.verify().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_fifo_does_not_hang_the_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        for name in ["spec.json", "stream-0", "kernel.log", "contacts.jsonl", "manifest.json", "extra"] {
+            let made = std::process::Command::new("mkfifo").arg(directory.path().join(name)).status().unwrap();
+            assert!(made.success());
+        }
+        let refused = [
+            run.spec().map(drop),
+            run.fold().map(drop),
+            run.kernel_log().map(drop),
+            run.contacts().map(drop),
+            run.manifest().map(drop),
+            run.mirror(0).map(drop),
+        ];
+        for refused in refused {
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains("is damaged: it is not a regular file"), "{said}");
+        }
+        assert_eq!(run.manifest_hash(), None);
+        assert_eq!(manifest::list(run.path()).unwrap(), []);
     }
 
     #[test]

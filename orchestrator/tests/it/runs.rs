@@ -248,6 +248,44 @@ fn a_board_whose_holder_is_gone_for_good() {
 }
 
 #[test]
+fn results_that_are_removed_in_mid_run() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    place.campaign("long", "60s", "");
+    place.target("board", "transport = \"local\"\n");
+    let running = place.start(&["run", "long"]);
+    place.wait_for_cycles(0);
+    let execution = place.executions()[0].name().to_owned();
+    // What is written in between makes it fail.
+    wait_for("the removal", 10, || std::fs::remove_dir_all(place.path().join("results")).ok());
+    running.signal("TERM");
+    let said = running.wait();
+    let release = format!("`latlab release board --from {execution}`");
+    assert!(said.stderr.contains("somebody removed the results of ") && said.stderr.contains(&release), "{said:#?}");
+    assert!(!said.stderr.contains("latlab resume"), "{said:#?}");
+    place.run(&["release", "board", "--from", &execution]).expect(0, "board: ");
+    assert!(processes::mentioning(&execution).is_empty());
+}
+
+#[test]
+fn the_output_of_a_load_comes_home_whole() {
+    if !can_run(&[]) {
+        return;
+    }
+    let place = Workplace::new();
+    let argv = r#"["sh", "-c", "seq 1 40000; exec sleep 60"]"#;
+    place.campaign("talk", "1s", &format!("[loads.talk.command]\nargv = {argv}\n"));
+    place.target("board", "transport = \"local\"\n");
+    place.run(&["run", "talk", "--set", "load=talk"]).expect(0, "");
+    let execution = &place.executions()[0];
+    let (_, run) = execution.runs().next().unwrap();
+    let log = std::fs::read_to_string(run.path().join("loads/talk.log")).unwrap();
+    assert!(log.len() > 200_000 && log.starts_with("1\n2\n") && log.ends_with("\n40000\n"), "{} bytes", log.len());
+}
+
+#[test]
 fn leaving_does_not_wait_for_a_board_that_hangs() {
     if !can_run(&NEEDS) {
         return;
@@ -282,6 +320,12 @@ fn a_board_that_somebody_else_holds() {
     place.wait_for_cycles(0);
     place.run(&["run", "short", "--results", "elsewhere"]).expect(5, "board: the board is held by tester@");
     let execution = place.executions()[0].name().to_owned();
+    for verb in ["list", "show"] {
+        let said = place.run(&[verb, "--results", "elsewhere"]);
+        let stdout = said.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(stdout.contains("the board is held by tester@"), "{said:#?}");
+        assert!(stdout.contains(&format!("for execution {execution}")), "{said:#?}");
+    }
     let said = place.run(&["status", "board"]);
     assert!(said.stdout.contains(&format!(" for execution {execution} since ")), "{said:#?}");
     assert!(said.stdout.contains(&format!("  run {execution}.0: measuring, begun ")), "{said:#?}");

@@ -99,6 +99,12 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     checked_int(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong, 0, 0, 0) }).map(drop)
 }
 
+/// Orphans among the caller's descendants become its children, not those of process 1. Since Linux 3.4.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: no pointers.
+    checked_int(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
+}
+
 /// Name shown by `ps` for this thread, at most 15 bytes.
 pub(crate) fn set_name(name: &std::ffi::CStr) {
     // SAFETY: the kernel copies at most 16 bytes of a terminated string.

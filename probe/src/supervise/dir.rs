@@ -7,7 +7,7 @@
 //! | `alive` | locked for the supervisor's life; holds its process id |
 //! | `stream-N` | checkpoint stream of segment N |
 //! | `undo.json` | old values of changed settings; gone once they are put back |
-//! | `loads/NAME.log` | output of a load, at most 1 MB |
+//! | `loads/NAME.log` | output of a load, its first 1 MiB and a line at the cut |
 //! | `supervisor.log` | what went wrong with the supervisor itself |
 
 use crate::{
@@ -57,6 +57,11 @@ impl RunDir {
 
     pub(crate) fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Somebody removed it. What is open in it can still be written, but nobody will ever read it.
+    pub(super) fn is_removed(&self) -> bool {
+        matches!(fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     pub(super) fn join(&self, name: &str) -> PathBuf {

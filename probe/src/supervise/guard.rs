@@ -1,7 +1,11 @@
 //! A tiny process that does nothing until the supervisor is killed: then it ends what
 //! the supervisor started and puts the settings back.
 
-use super::{dir::RunDir, settings, sweep};
+use super::{
+    dir::RunDir,
+    settings::{self, Undo},
+    sweep,
+};
 use crate::rt::{fd, process, process::Fork, sched};
 use latprobe::status::Stage;
 use std::{
@@ -18,13 +22,13 @@ pub(super) struct Guard {
 impl Guard {
     /// Forks the guard. It holds the lock of `alive` too, so that the run counts as alive until it has cleaned up.
     /// After the fork of the measuring process, which would keep the line open.
-    pub(super) fn start(dir: &RunDir) -> std::io::Result<Self> {
+    pub(super) fn start(dir: &RunDir, undo: &Undo) -> std::io::Result<Self> {
         let (wait, line) = fd::pipe()?;
         match process::fork()? {
             Fork::Parent(pid) => Ok(Self { pid, line }),
             Fork::Child => {
                 drop(line);
-                watch(dir, wait)
+                watch(dir, undo, wait)
             }
         }
     }
@@ -37,7 +41,7 @@ impl Guard {
     }
 }
 
-fn watch(dir: &RunDir, mut wait: File) -> ! {
+fn watch(dir: &RunDir, undo: &Undo, mut wait: File) -> ! {
     process::set_name(c"latprobe-guard");
     // Away from the supervisor's process group and session. Without these it still works, only later.
     let _ = process::new_session();
@@ -47,7 +51,7 @@ fn watch(dir: &RunDir, mut wait: File) -> ! {
     }
     let stuck = sweep::kill_marked(dir.path(), &[], Vec::new());
     let mut message = "the supervisor was killed".to_owned();
-    match settings::restore(dir) {
+    match settings::restore(dir, Some(undo)) {
         Ok(answer) if answer.failed.is_empty() => message.push_str("; everything was put back"),
         Ok(answer) => message.push_str(&format!("; not put back: {:?}", answer.failed)),
         Err(error) => message.push_str(&format!("; settings not put back: {error}")),

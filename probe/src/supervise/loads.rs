@@ -34,6 +34,8 @@ const BACK_OFF_NS: u64 = 100_000_000;
 const SHORTEST_NS: u64 = 10_000_000;
 /// Output kept of a load, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
+/// Last line of an output that is longer.
+const CUT: &[u8] = b"\n[latprobe keeps 1 MiB of a load's output: what it printed from here on was dropped]\n";
 /// Failures of a load reported one by one; later ones are only counted.
 const MAX_FAILURES_TOLD: u32 = 20;
 /// How long loads may take to end when asked.
@@ -149,7 +151,7 @@ impl Loads {
     /// Ends every load and whatever it started: asks, then kills. `spared` are the probe's own processes.
     /// Process ids that would not go.
     pub(super) fn stop(&mut self, dir: &Path, spared: &[i32]) -> Vec<i32> {
-        let mut left = sweep::marked(dir, spared);
+        let mut left: Vec<i32> = sweep::of_run(dir, spared).into_iter().collect();
         self.signal(libc::SIGTERM);
         let deadline = Instant::now() + PATIENCE;
         while !left.is_empty() && Instant::now() < deadline {
@@ -267,6 +269,10 @@ impl Output {
                 self.kept = MAX_OUTPUT;
             }
             self.kept += keep;
+            if keep > 0 && self.kept >= MAX_OUTPUT {
+                // Said at the cut, once: nothing is kept from here on.
+                let _ = self.log.write_all(CUT);
+            }
             if length < buffer.len() {
                 return;
             }

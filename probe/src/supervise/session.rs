@@ -9,7 +9,9 @@ use super::{
     journal::{Change, Journal},
     loads::{Loads, Told},
     prepare::{self, Measurer},
-    privileges, settings, sweep,
+    privileges,
+    settings::{self, Undo},
+    sweep,
     watch::Watch,
 };
 use crate::{
@@ -66,6 +68,8 @@ struct Session<'a> {
     measuring: bool,
     measurer: Option<Measurer>,
     bench: Option<(Region, Deltas)>,
+    /// The old values of the settings, once they are stored.
+    undo: Option<Undo>,
     guard: Option<Guard>,
     guards: u32,
     loads: Option<Loads>,
@@ -118,6 +122,7 @@ impl<'a> Session<'a> {
             measuring: false,
             measurer: None,
             bench: None,
+            undo: None,
             guard: None,
             guards: 0,
             loads: None,
@@ -134,6 +139,10 @@ impl<'a> Session<'a> {
         for problem in privileges::leave_session_groups() {
             self.note("supervisor", problem);
         }
+        // A load's child that leaves everything behind, its environment too, is still known as an orphan.
+        if let Err(error) = process::adopt_orphans() {
+            self.note("supervisor", format!("children of loads are known by their environment only: {error}"));
+        }
         // Before the forks, so that both children are spared too.
         if let Err(error) = privileges::spare() {
             self.note("supervisor", format!("not spared by the out-of-memory killer: {error}"));
@@ -141,10 +150,11 @@ impl<'a> Session<'a> {
         let region = Region::new(&self.spec).doing(|| "cannot share memory for the counters")?;
         self.measurer = Some(Measurer::fork(&self.spec, region)?);
         undo.store(self.dir)?;
-        self.guard = Some(Guard::start(self.dir).doing(|| "cannot fork the guard")?);
+        self.guard = Some(Guard::start(self.dir, &undo).doing(|| "cannot fork the guard")?);
         // After the forks: the children need no copy of these.
         self.bench = Some((region, Deltas::new(region)));
-        for entry in &undo.entries {
+        let entries = self.undo.insert(undo).entries.clone();
+        for entry in entries {
             match entry.apply() {
                 Ok(now) => {
                     let detail = format!("was `{}`, is `{now}`", entry.old);
@@ -183,7 +193,7 @@ impl<'a> Session<'a> {
     fn clean_up_before(&mut self) -> Result<()> {
         let mut left: Vec<String> =
             sweep::kill_marked(self.dir.path(), &[], Vec::new()).iter().map(|pid| format!("process {pid}")).collect();
-        let answer = settings::restore(self.dir)?;
+        let answer = settings::restore(self.dir, None)?;
         for (path, value) in answer.restored {
             self.event(EventKind::SettingRestored, &path, format!("left by an earlier segment, is `{value}` again"));
         }
@@ -247,6 +257,9 @@ impl<'a> Session<'a> {
                 next_checkpoint_ns = from_ns + every_ns;
             }
             if now >= next_checkpoint_ns {
+                if self.dir.is_removed() {
+                    return (EndReason::Failed, "somebody removed the directory of the run".to_owned());
+                }
                 self.checkpoint();
                 next_checkpoint_ns += (now - next_checkpoint_ns) / every_ns * every_ns + every_ns;
             }
@@ -312,7 +325,8 @@ impl<'a> Session<'a> {
     /// A guard that was killed is replaced, but not without end.
     fn replace_guard(&mut self, how: Ended) {
         self.guards += 1;
-        let guard = if self.guards < MAX_GUARDS { Guard::start(self.dir).ok() } else { None };
+        let undo = self.undo.as_ref().filter(|_| self.guards < MAX_GUARDS);
+        let guard = undo.and_then(|undo| Guard::start(self.dir, undo).ok());
         let now = if guard.is_some() { "another took its place" } else { "there is none now" };
         self.guard = guard;
         self.note("supervisor", format!("the guard ended: {how}; {now}"));

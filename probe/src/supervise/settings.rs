@@ -76,6 +76,16 @@ impl Undo {
         let text = serde_json::to_vec_pretty(self).map_err(|error| Error::io(UNDO, error.into()))?;
         dir.replace(UNDO, &text)
     }
+
+    /// Last change first.
+    fn put_back(&self, answer: &mut Restored) {
+        for entry in self.entries.iter().rev() {
+            match entry.put_back() {
+                Ok(()) => answer.restored.push((entry.path.clone(), entry.old.clone())),
+                Err(reason) => answer.failed.push((entry.path.clone(), reason)),
+            }
+        }
+    }
 }
 
 impl Entry {
@@ -100,9 +110,15 @@ impl Entry {
     }
 }
 
-/// Replays the undo file of `dir`, last change first. Without one there is nothing to do.
-pub(super) fn restore(dir: &RunDir) -> Result<Restored> {
+/// Replays the undo file of `dir`, last change first. Without one there is nothing to do, unless somebody removed the
+/// directory with it: then `kept` is what it said.
+pub(super) fn restore(dir: &RunDir, kept: Option<&Undo>) -> Result<Restored> {
     let path = dir.join(UNDO);
+    if let Some(undo) = kept.filter(|_| dir.is_removed()) {
+        let mut answer = Restored::default();
+        undo.put_back(&mut answer);
+        return Ok(answer);
+    }
     let mut answer = Restored::default();
     let text = match fs::read(&path) {
         Ok(text) => text,
@@ -115,12 +131,7 @@ pub(super) fn restore(dir: &RunDir) -> Result<Restored> {
     let damaged = |error: serde_json::Error| Error::Damaged { path: path.clone(), problem: error.to_string() };
     let undo: Undo = serde_json::from_slice(&text).map_err(damaged)?;
     if undo.boot_id == boot_id() {
-        for entry in undo.entries.iter().rev() {
-            match entry.put_back() {
-                Ok(()) => answer.restored.push((entry.path.clone(), entry.old.clone())),
-                Err(reason) => answer.failed.push((entry.path.clone(), reason)),
-            }
-        }
+        undo.put_back(&mut answer);
     } else {
         // Settings of /proc and /sys do not outlive a boot, and the same path may mean another device now.
         answer.note = Some("the board was reset since: its settings are those of the boot".to_owned());

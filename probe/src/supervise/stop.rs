@@ -75,7 +75,7 @@ fn supervisor(dir: &RunDir) -> Result<Option<i32>> {
 /// After a supervisor that could not clean up itself: no process, no changed setting stays.
 fn clean(dir: &RunDir) -> Result<Restored> {
     let stuck = sweep::kill_marked(dir.path(), &[], Vec::new());
-    let answer = settings::restore(dir)?;
+    let answer = settings::restore(dir, None)?;
     let mut left: Vec<String> = answer.failed.iter().map(|(path, reason)| format!("{path} {reason}")).collect();
     left.extend(stuck.iter().map(|pid| format!("process {pid} does not end")));
     if left.is_empty() { Ok(answer) } else { Err(Error::NotRestored(left)) }

@@ -1,7 +1,9 @@
 //! Finds the processes of a run by a variable in their environment.
 //!
 //! It is inherited by whatever a load starts, in whatever session or group,
-//! and unlike a noted process id it cannot come to mean a stranger.
+//! and unlike a noted process id it cannot come to mean a stranger. What starts
+//! with an environment of its own is found as the supervisor's child: orphans
+//! come to it. After a supervisor that was killed such a process is not found.
 
 use crate::rt::process;
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
@@ -23,20 +25,34 @@ pub(super) fn marked(dir: &Path, spared: &[i32]) -> Vec<i32> {
         .collect()
 }
 
+/// Process ids marked with `dir`, and the caller's children, apart from `spared` ones.
+pub(super) fn of_run(dir: &Path, spared: &[i32]) -> BTreeSet<i32> {
+    let own = std::process::id().to_string();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let children = pids.filter(|pid| !spared.contains(pid)).filter(|pid| {
+        let state_and_parent = state_and_parent(*pid);
+        state_and_parent.is_some_and(|(state, parent)| parent == own && !is_over(&state))
+    });
+    children.chain(marked(dir, spared)).collect()
+}
+
 /// Kills them until they and `known` others are gone; the ids of those that would not go.
 ///
 /// One that is on its way out has no environment any more: it is waited for by its id.
 pub(super) fn kill_marked(dir: &Path, spared: &[i32], known: Vec<i32>) -> Vec<i32> {
     let mut left: BTreeSet<i32> = known.into_iter().collect();
     for _ in 0..250 {
-        let alive = marked(dir, spared);
+        let alive = of_run(dir, spared);
+        // The children of one that was killed show at the next look.
+        let none = alive.is_empty();
         for pid in &alive {
             // Gone meanwhile is fine.
             let _ = process::kill(*pid, libc::SIGKILL);
         }
         left.extend(alive);
         left.retain(|pid| !is_gone(*pid));
-        if left.is_empty() {
+        if none && left.is_empty() {
             break;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -46,6 +62,18 @@ pub(super) fn kill_marked(dir: &Path, spared: &[i32], known: Vec<i32>) -> Vec<i3
 
 /// Not there, or nothing but an exit code that somebody has to fetch.
 pub(super) fn is_gone(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    state_and_parent(pid).is_none_or(|(state, _)| is_over(&state))
+}
+
+fn is_over(state: &str) -> bool {
+    matches!(state, "Z" | "X")
+}
+
+/// `None`: not there.
+fn state_and_parent(pid: i32) -> Option<(String, String)> {
+    // The name before it may hold anything, even parentheses.
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
 }

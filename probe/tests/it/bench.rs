@@ -127,25 +127,18 @@ impl Bench {
         fold::fold_bytes(&self.stream(segment))
     }
 
-    /// Processes of this run that are still there.
-    pub(crate) fn processes(&self) -> Vec<i32> {
-        let mark = format!("LATPROBE_RUN={}", self.dir.canonicalize().expect("there").display());
-        let entries = std::fs::read_dir("/proc").expect("mounted").flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        pids.filter(|pid: &i32| {
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
-        })
-        .collect()
+    /// What the processes of this run carry in their environment.
+    pub(crate) fn mark(&self) -> String {
+        format!("LATPROBE_RUN={}", self.dir.canonicalize().expect("there").display())
     }
 
-    /// None is, or will be in a moment: a process is there a little longer than its last word.
+    /// Processes of this run that are still there.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        marked(&self.mark())
+    }
+
     pub(crate) fn expect_gone(&self) {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while !self.processes().is_empty() {
-            assert!(Instant::now() < deadline, "left behind: {:?}", self.processes());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        expect_none(&self.mark());
     }
 
     /// The one of them that has this name.
@@ -157,6 +150,25 @@ impl Bench {
         let is_it =
             |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name);
         self.processes().into_iter().find(is_it)
+    }
+}
+
+fn marked(mark: &str) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").expect("mounted").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &i32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    })
+    .collect()
+}
+
+/// No process with this mark is there, or will be in a moment: it is there a little longer than its last word.
+pub(crate) fn expect_none(mark: &str) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !marked(mark).is_empty() {
+        assert!(Instant::now() < deadline, "left behind: {:?}", marked(mark));
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

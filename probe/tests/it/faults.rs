@@ -1,6 +1,8 @@
 //! What a run must survive, or leave clean behind it.
 
-use crate::bench::{Bench, MS_NS, SECOND_NS, kill, load, long, ok, setting, setting_now, skipped, spec, turn};
+use crate::bench::{
+    Bench, MS_NS, SECOND_NS, expect_none, kill, load, long, ok, setting, setting_now, skipped, spec, turn,
+};
 use latprobe::{
     spec::{Length, Spec},
     status::Stage,
@@ -260,4 +262,56 @@ fn a_torn_tail_costs_one_record() {
     let torn = fold_bytes(&bytes[..bytes.len() - 1]);
     assert!(torn.end.is_none() && torn.torn_bytes > 0 && torn.damage.is_empty());
     assert_eq!(torn.threads, whole.threads);
+}
+
+#[test]
+fn a_run_whose_directory_was_removed_ends_and_puts_back() {
+    let Some(_turn) = turn() else { return };
+    let (mut spec, before) = busy("removed");
+    // Nothing but a signal makes it look.
+    spec.checkpoint_ns = 3000 * SECOND_NS;
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    let mark = bench.mark();
+    std::fs::remove_dir_all(&bench.dir).expect("there");
+    assert_ne!(setting_now(), before);
+    kill(pid, "-TERM");
+    expect_none(&mark);
+    assert_eq!(setting_now(), before);
+}
+
+#[test]
+fn a_run_notices_that_its_directory_was_removed() {
+    let Some(_turn) = turn() else { return };
+    let (spec, before) = busy("removed-unasked");
+    let bench = Bench::new(&spec);
+    bench.start();
+    bench.until("measuring", |status| status.stage == Stage::Measuring);
+    let mark = bench.mark();
+    std::fs::remove_dir_all(&bench.dir).expect("there");
+    expect_none(&mark);
+    assert_eq!(setting_now(), before);
+}
+
+#[test]
+fn a_load_that_sheds_its_environment_leaves_nothing_behind() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = long(spec("shed"));
+    // Lengths that no other process sleeps.
+    let [away, near] = [4, 5].map(|digit| format!("{digit}{:07}", std::process::id()));
+    let script = format!("setsid sh -c 'sleep {away} & sleep {away}' & sleep {near}");
+    spec.loads = vec![load("shed", &["env", "-i", "sh", "-c", &script])];
+    let sleepers = || {
+        let entries = std::fs::read_dir("/proc").expect("mounted").flatten();
+        let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        lines.filter(|line| [&away, &near].iter().any(|time| *line == format!("sleep\0{time}\0").into_bytes())).count()
+    };
+    let bench = Bench::new(&spec);
+    bench.start();
+    bench.until("asleep", |_| sleepers() == 3);
+    assert_eq!(bench.folded(0).loads[0].failures, 0);
+    ok(bench.command(&["stop"]));
+    assert_eq!(sleepers(), 0);
+    assert_eq!(bench.over().stage, Stage::Stopped);
 }

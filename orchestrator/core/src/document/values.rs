@@ -129,6 +129,9 @@ pub fn duration(allowed: RangeInclusive<u64>, unit: &'static str) -> impl Fn(&No
                 let help = format!("write the number with its unit, in quotes: \"{number}{unit}\"");
                 return refuse("`{}` has no unit", "a duration needs one", help);
             }
+            Value::Float(number) if !number.is_finite() => {
+                return refuse("`{}` is a duration", format!("this is `{}`", node.span.text()), EXAMPLES);
+            }
             Value::Float(_) => {
                 let help = format!("write the number with its unit, in quotes: \"{}{unit}\"", node.span.text());
                 return refuse("`{}` has no unit", "a duration needs one", help);

@@ -5,7 +5,7 @@ use latprobe::status::Capture;
 /// The kernel log as captured by the probe.
 const KERNEL_LOG: &str = "@kernel_log";
 
-/// Brings home what is not in the stream: facts after, kernel log, the end of each load's output.
+/// Brings home what is not in the stream: facts after, kernel log, each load's output.
 /// After a supervisor that is gone, what it changed is put back first.
 pub(in crate::runner) async fn collect(
     board: &Board,

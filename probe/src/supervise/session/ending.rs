@@ -9,7 +9,7 @@ use latprobe::{
     status::Stage,
     stream::{End, EndReason, EventKind, PhaseKind, Record},
 };
-use std::{os::fd::AsFd, time::Duration};
+use std::{io::Write, os::fd::AsFd, time::Duration};
 
 /// Longest wait for the last wake-up of a sampling thread, in ns.
 const LONGEST_NS: u64 = 10 * SECOND_NS;
@@ -41,6 +41,15 @@ impl Session<'_> {
         self.state.message = (!words.is_empty()).then(|| words.join("; "));
         self.state_stored = false;
         self.store_patiently();
+        if self.dir.is_removed() {
+            let said = self.state.message.as_deref().unwrap_or("everything was put back");
+            // The log is gone with the directory, unless somebody has it open.
+            let _ = writeln!(
+                std::io::stderr(),
+                "{} was removed, so the run ended unsaved: {said}",
+                self.dir.path().display()
+            );
+        }
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }
@@ -103,7 +112,7 @@ impl Session<'_> {
 
     /// What could not be put back, in words.
     fn restore(&mut self) -> Vec<String> {
-        let answer = match settings::restore(self.dir) {
+        let answer = match settings::restore(self.dir, self.undo.as_ref()) {
             Ok(answer) => answer,
             Err(error) => {
                 self.event(EventKind::RestoreFailed, "undo.json", error.to_string());
@@ -121,13 +130,14 @@ impl Session<'_> {
         words
     }
 
-    /// Writes until it is written, the deadline comes, or someone asks once more to stop.
+    /// Writes until it is written, the deadline comes, or someone asks once more to stop. In a removed directory
+    /// waiting does not help.
     fn store_patiently(&mut self) {
         loop {
             self.store();
             self.journal.sync();
             let written = self.journal.is_written() && self.state_stored;
-            if written || self.stop_asked() || now_ns() >= self.deadline_ns {
+            if written || self.dir.is_removed() || self.stop_asked() || now_ns() >= self.deadline_ns {
                 return;
             }
             // A failing poll costs a moment.

@@ -75,6 +75,7 @@ fn one_mistake_gives_one_message() {
         ("require.rt_runtime = \"2s\"", "3:22 \"2s\" | `require.rt_runtime` is too long | allowed: 0s to 1s | a time in each second, such as \"950ms\", or \"unlimited\"".to_owned()),
         ("apply.clocksource = \"arch_sys_counter\"", "3:7 clocksource | `clocksource` can be required, but not applied | changing it would disturb the whole board | move it to `[require]`: `clocksource` is then checked before the run".to_owned()),
         ("require.governor = \"ondemand\"\napply.governor = \"performance\"", "4:18 \"performance\" | `governor` is required to be ondemand, but set to performance".to_owned()),
+        ("gate.max = nan", "3:12 nan | `gate.max` is a duration | this is `nan` | write a duration with its unit, in quotes, such as \"250us\", \"1ms\", \"10s\", \"15m\", \"12h\", \"3d\"".to_owned()),
         ("gate.max = 120", "3:12 120 | `gate.max` has no unit | a duration needs one | write the number with its unit, in quotes: \"120us\"".to_owned()),
         ("gate.missed = -1", "3:15 -1 | `gate.missed` is out of range | allowed: a whole number from 0 to 9223372036854775807".to_owned()),
         ("gate.quantile.\"99.99\" = \"80us\"", "3:15 \"99.99\" | `99.99` is no quantile | did you mean \"0.9999\"? | a quantile is a number from 0 to 1, in quotes: \"0.9999\" = \"80us\"".to_owned()),
