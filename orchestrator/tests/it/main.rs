@@ -8,6 +8,7 @@
 
 mod boards;
 mod compared;
+mod faults;
 mod files;
 mod import;
 mod links;
