@@ -115,6 +115,10 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
             .map(|folder| prefix.join(folder).join(program))
             .find(|file| file.is_file())
             .with_context(|| format!("package {package} holds no {program}"))?;
+        if *program == "busybox" {
+            link(&wrappers()?.join(program), &file)?; // static, and looks at the name it is called by
+            continue;
+        }
         let prelude = if *program == "sshd" { sshd_prelude(&prefix)? } else { String::new() };
         wrap(&wrappers()?.join(program), &prelude, &file, &libraries)?;
     }
@@ -139,6 +143,13 @@ fn sshd_prelude(prefix: &Path) -> Result<String> {
          exec unshare --mount sh -c 'mount --bind {} /etc/passwd && exec \"$0\" \"$@\"' \"$0\" \"$@\"\nfi\n",
         copy.display()
     ))
+}
+
+/// Makes a symbolic link, or makes it anew.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    paths::make(from.parent().context("a link has a folder")?)?;
+    let _ = std::fs::remove_file(from);
+    std::os::unix::fs::symlink(to, from).with_context(|| format!("cannot make {}", from.display()))
 }
 
 /// Writes a script that runs an unpacked program with its own libraries; `prelude` is run before.

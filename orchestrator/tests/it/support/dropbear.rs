@@ -100,13 +100,30 @@ fn busybox(root: &Path) {
 
 /// Copies a program and the libraries that `ldd` finds for it.
 fn with_libraries(program: &Path, to: &Path, root: &Path) {
-    fs::copy(program, to).unwrap();
-    let listed = String::from_utf8(Command::new("ldd").arg(program).output().unwrap().stdout).unwrap();
-    for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
-        let to = root.join(library.trim_start_matches('/'));
+    let (program, search) = behind_wrapper(program);
+    fs::copy(&program, to).unwrap();
+    let listed = Command::new("ldd").arg(&program).env("LD_LIBRARY_PATH", search).output().unwrap().stdout;
+    for library in String::from_utf8(listed).unwrap().split_whitespace().filter(|word| word.starts_with('/')) {
+        let library = Path::new(library);
+        let standard = library.starts_with("/lib") || library.starts_with("/lib64") || library.starts_with("/usr/lib");
+        let to = match standard {
+            true => root.join(library.strip_prefix("/").unwrap()),
+            false => root.join("lib").join(library.file_name().unwrap()),
+        };
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::copy(library, to).unwrap();
     }
+}
+
+/// A program that `cargo xtask test` has fetched is a script that sets LD_LIBRARY_PATH='…' and does exec '…'.
+fn behind_wrapper(program: &Path) -> (PathBuf, String) {
+    let bytes = fs::read(program).unwrap();
+    let quoted = |text: &str, before: &str| Some(text.split_once(before)?.1.split_once('\'')?.0.to_owned());
+    let parts = std::str::from_utf8(&bytes)
+        .ok()
+        .filter(|text| text.starts_with("#!"))
+        .and_then(|text| Some((quoted(text, "\nexec '")?.into(), quoted(text, "\nLD_LIBRARY_PATH='")?)));
+    parts.unwrap_or_else(|| (program.to_owned(), String::new()))
 }
 
 fn host_key(path: &Path) -> String {
