@@ -430,7 +430,7 @@ fn periods(evidence: &Evidence, threads: &[ThreadResult]) -> Option<Vec<Quantile
     let one = |(thread, setup): (&ThreadResult, &latprobe::spec::Thread)| {
         per_period(&thread.histogram, setup.interval_ns, thread.missed)
     };
-    let all = threads.iter().zip(&measure.threads).map(one).reduce(Distribution::joined)?;
+    let all = Distribution::joined(threads.iter().zip(&measure.threads).map(one))?;
     let range_ns = threads.first()?.histogram.range_ns();
     Some(quantiles(&all, range_ns))
 }

@@ -48,15 +48,27 @@ impl Distribution {
 
     fn new(mut spans: Vec<Span>, range_ns: u64) -> Self {
         spans.sort_unstable_by_key(|s| (s.highest_ns.unwrap_or(u64::MAX), s.lowest_ns));
+        // Threads share their bins: a thousand of them need not be a thousand times as many spans.
+        spans.dedup_by(|next, kept| {
+            let same = (next.lowest_ns, next.highest_ns) == (kept.lowest_ns, kept.highest_ns);
+            if same {
+                kept.count = kept.count.saturating_add(next.count);
+            }
+            same
+        });
         let total = spans.iter().fold(0, |sum: u64, s| sum.saturating_add(s.count));
         Self { spans, total, range_ns }
     }
 
-    /// Both together. The larger range counts as that of the histogram.
-    pub fn joined(mut self, other: Self) -> Self {
-        let range_ns = self.range_ns.max(other.range_ns);
-        self.spans.extend(other.spans);
-        Self::new(self.spans, range_ns)
+    /// All together; `None` of nothing. The largest range counts as that of the histogram.
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut parts = parts.into_iter();
+        let Self { mut spans, mut range_ns, .. } = parts.next()?;
+        for part in parts {
+            range_ns = range_ns.max(part.range_ns);
+            spans.extend(part.spans);
+        }
+        Some(Self::new(spans, range_ns))
     }
 
     /// Narrows the outermost spans by what is known of the extremes.

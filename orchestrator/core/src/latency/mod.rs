@@ -128,6 +128,7 @@ pub fn merge_segments(segments: &[Folded]) -> Result<Vec<ThreadResult>, Differen
             }
         }
     }
+    threads.iter_mut().for_each(sort_worst);
     Ok(threads)
 }
 
@@ -138,15 +139,21 @@ pub fn merge_threads(threads: &[ThreadResult]) -> Result<Option<ThreadResult>, D
     for thread in rest {
         add(&mut sum, thread)?;
     }
+    // Once: a sort for each thread would take minutes for a thousand.
+    sort_worst(&mut sum);
     Ok(Some(sum))
 }
 
+fn sort_worst(thread: &mut ThreadResult) {
+    thread.worst.sort_unstable_by(|a, b| b.cmp(a));
+}
+
+/// The worst samples are left in no order.
 fn add(sum: &mut ThreadResult, other: &ThreadResult) -> Result<(), DifferentBins> {
     sum.histogram.merge(&other.histogram)?;
     sum.missed = sum.missed.saturating_add(other.missed);
     sum.blocks.extend_from_slice(&other.blocks);
     sum.worst.extend_from_slice(&other.worst);
-    sum.worst.sort_unstable_by(|a, b| b.cmp(a));
     sum.minor_faults = sum.minor_faults.saturating_add(other.minor_faults);
     sum.major_faults = sum.major_faults.saturating_add(other.major_faults);
     sum.voluntary_switches = sum.voluntary_switches.saturating_add(other.voluntary_switches);

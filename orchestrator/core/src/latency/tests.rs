@@ -146,6 +146,15 @@ fn absurd_input_ends() {
 }
 
 #[test]
+fn joined_distributions_hold_every_sample_once() {
+    let parts = [vec![1_500, 1_500, 9_000], vec![1_500], vec![4_000, 9_000]];
+    let apart = parts.iter().map(|samples| per_period(&filled(1000, 20, samples), 1_000_000, 0));
+    let together = per_period(&filled(1000, 20, &parts.concat()), 1_000_000, 0);
+    assert_eq!(Distribution::joined(apart), Some(together));
+    assert_eq!(Distribution::joined([]), None);
+}
+
+#[test]
 fn segments_and_threads_add_up_exactly() {
     let segment = |samples: &[u64]| Folded { threads: vec![thread(1000, 10, samples); 2], ..Folded::default() };
     let threads = merge_segments(&[segment(&[100, 5_000]), segment(&[20_000]), Folded::default()]).unwrap();
@@ -153,6 +162,14 @@ fn segments_and_threads_add_up_exactly() {
     let all = summarise(&merge_threads(&threads).unwrap().unwrap());
     assert_eq!((all.cycles, all.max, all.min), (6, Some(Value::exact(20_000)), Some(Value::exact(100))));
     assert_eq!(all.mean_ns, Some(25_100.0 / 3.0));
+    let mut latest = segment(&[30_000]);
+    latest.threads[1].worst = vec![Sample { latency_ns: 30_000, cycle: 0, mono_ns: 9 }];
+    let mut first = segment(&[100]);
+    first.threads[1].worst = vec![Sample { latency_ns: 100, cycle: 0, mono_ns: 1 }];
+    let threads = merge_segments(&[first, latest]).unwrap();
+    for worst in [&threads[1].worst, &merge_threads(&threads).unwrap().unwrap().worst] {
+        assert_eq!(worst.iter().map(|sample| sample.latency_ns).collect::<Vec<_>>(), [30_000, 100]);
+    }
     let other = Folded { threads: vec![thread(500, 10, &[1])], ..Folded::default() };
     assert!(merge_segments(&[segment(&[1]), other]).is_err());
 }
