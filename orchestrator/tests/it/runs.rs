@@ -258,6 +258,7 @@ fn the_question_on_a_terminal() {
         let shown = || String::from_utf8_lossy(&std::fs::read(&typescript).unwrap_or_default()).into_owned();
         let mut keyboard = script.keyboard();
         wait_for("a bar", 60, || shown().contains("cycles").then_some(()));
+        place.wait_for_cycles(0);
         keyboard.write_all(b"\x03").unwrap();
         wait_for("the question", 20, || shown().contains("[s/l]").then_some(()));
         keyboard.write_all(answer.as_bytes()).unwrap();
