@@ -281,7 +281,9 @@ fn a_login_that_is_not_root() {
     std::fs::create_dir(at.join("lab-home")).unwrap();
     let passwd = std::fs::read_to_string("/etc/passwd").unwrap();
     let home = at.join("lab-home").display().to_string();
-    place.write("passwd", &format!("{passwd}labuser:x:4242:4242::{home}:/bin/sh\n"));
+    // A server that was fetched, not installed, finds no account of its own.
+    let sshd = if passwd.contains("\nsshd:") { "" } else { "sshd:x:74:65534::/run/sshd:/usr/sbin/nologin\n" };
+    place.write("passwd", &format!("{passwd}{sshd}labuser:x:4242:4242::{home}:/bin/sh\n"));
     let shadow = std::fs::read_to_string("/etc/shadow").unwrap();
     place.write("shadow", &format!("{shadow}labuser:*:19000:0:99999:7:::\n"));
     place.write("sudoers", "root ALL=(ALL:ALL) ALL\nlabuser ALL=(root) NOPASSWD: ALL\n");
