@@ -1,5 +1,7 @@
-use super::execution::{holds, state_of};
+use super::boots::{Boots, Readiness};
+use super::execution::{changes_boot, holds, state_of};
 use super::run_task::RunTask;
+use super::steps::judge;
 use super::{Context, Log, RunEnd};
 use crate::board::{Board, BoardError, Deployed};
 use crate::progress::Event;
@@ -17,6 +19,8 @@ pub(super) struct BoardTask {
     runs: Vec<(PlannedRun, State)>,
     /// A process before this one may have left the board locked.
     held: bool,
+    /// A process before this one may have left its boot choice on the board.
+    boot_changed: bool,
 }
 
 /// How a target ended.
@@ -31,6 +35,8 @@ pub(super) struct BoardEnd {
 
 enum Stopped {
     Board(BoardError),
+    /// The board needs a hand, or boots something else than before.
+    Boot(String),
     Store(StoreError),
 }
 
@@ -45,7 +51,8 @@ impl BoardTask {
         let plan = context.writer.plan();
         let runs = plan.runs_of(&target.name).map(|run| (run.clone(), state_of(entries, &run.name))).collect();
         let held = holds(entries, &target.name);
-        Self { context, target, runs, held }
+        let boot_changed = changes_boot(entries, &target.name);
+        Self { context, target, runs, held, boot_changed }
     }
 
     pub(super) async fn run(self) -> BoardEnd {
@@ -53,6 +60,7 @@ impl BoardTask {
         match self.carry_out(&mut end.runs).await {
             Ok(()) => {}
             Err(Stopped::Board(error)) => end.error = Some(error.to_string()),
+            Err(Stopped::Boot(reason)) => end.error = Some(reason),
             Err(Stopped::Store(error)) => end.store = Some(error),
         }
         let error = end.error.clone().or_else(|| end.store.as_ref().map(ToString::to_string));
@@ -61,7 +69,7 @@ impl BoardTask {
     }
 
     async fn carry_out(&self, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        if !self.held && self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
+        if !self.held && !self.boot_changed && self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
             return Ok(());
         }
         let board = Board::new(&self.target, Arc::clone(&self.context.probes)).map_err(Stopped::Board)?;
@@ -71,11 +79,18 @@ impl BoardTask {
     }
 
     async fn on_board(&self, board: &Board, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        let mut deployed = self.set_up(board).await?;
+        let mut boots = Boots::new(&self.context, board, self.boot_changed)?;
+        let mut deployed = self.set_up(board, &boots).await?;
         let mut result = Ok(());
         for (run, state) in &self.runs {
             let waits = matches!(state, State::Planned) && *self.context.wish.borrow() != Wish::Finish;
             if matches!(state, State::Over(_)) || waits {
+                continue;
+            }
+            if matches!(state, State::Planned)
+                && let Some(end) = self.not_ready(&mut boots, run).await?
+            {
+                ends.push(end);
                 continue;
             }
             match RunTask::new(&self.context, board, &deployed, run, *state)?.drive().await {
@@ -95,14 +110,77 @@ impl BoardTask {
         }
         let held = result.is_err() || ends.iter().any(|end| matches!(end.outcome, Outcome::Lost | Outcome::Detached));
         if !held {
+            if boots.is_changed() {
+                self.put_back(&mut boots).await?;
+                // The reboot has taken the probe on a tmpfs, and made the lock stale.
+                deployed = self.take(board).await?;
+            }
             self.unlock(board, &deployed).await?;
         }
         result
     }
 
-    async fn set_up(&self, board: &Board) -> Result<Deployed, Stopped> {
+    /// Boots what the run's cell asks for. `None`: it can be measured; else how the run ended.
+    async fn not_ready(&self, boots: &mut Boots<'_>, run: &PlannedRun) -> Result<Option<RunEnd>, Stopped> {
+        let Some(cell) = self.context.writer.plan().cell(run) else { return Ok(None) };
+        let (outcome, detail, unusable) = match boots.ensure(run, cell).await? {
+            Readiness::Ready => return Ok(None),
+            Readiness::Refused(detail) => (Outcome::Refused, detail, false),
+            Readiness::NotBooted(detail) => (Outcome::NotBooted, detail, false),
+            Readiness::Unusable(detail) => (Outcome::NotBooted, detail, true),
+        };
+        let dir = self.context.writer.directory().run_dir(&run.name);
+        let judgement = judge::refused(&dir, "boot", std::slice::from_ref(&detail))?;
+        let (target, name) = (run.target.clone(), run.name.clone());
+        self.context.show(Event::Over {
+            target: target.clone(),
+            run: name.clone(),
+            outcome,
+            validity: Some(judgement.validity),
+            verdict: Some(judgement.verdict),
+            detail: Some(detail.clone()),
+        });
+        if unusable {
+            return Err(Stopped::Boot(detail));
+        }
+        Ok(Some(RunEnd { run: name, target, outcome, detail: Some(detail), judgement: Some(judgement) }))
+    }
+
+    async fn put_back(&self, boots: &mut Boots<'_>) -> Result<(), Stopped> {
+        let log = Log { context: &self.context, target: &self.target.name, run: None };
+        log.intent(Step::PutBack)?;
+        match boots.put_back().await {
+            Ok(difference) => {
+                log.done(Step::PutBack, difference.as_deref())?;
+                match difference {
+                    Some(difference) => {
+                        let text =
+                            format!("its boot choice is put back, but not everything is as before: {difference}");
+                        self.context.show(Event::Board { target: self.target.name.clone(), text });
+                    }
+                    None => {
+                        let text = "boots its own choice again, as before".to_owned();
+                        self.context.show(Event::Board { target: self.target.name.clone(), text });
+                    }
+                }
+                Ok(())
+            }
+            Err(error) => {
+                log.failed(Step::PutBack, &error.to_string())?;
+                let name = &self.target.name;
+                Err(Stopped::Boot(format!("{error}; `latlab restore {name}` puts it back once the board answers")))
+            }
+        }
+    }
+
+    async fn set_up(&self, board: &Board, boots: &Boots<'_>) -> Result<Deployed, Stopped> {
+        self.step(Step::Connect, "connecting", boots.connect()).await?;
+        self.take(board).await
+    }
+
+    /// Puts the probe there and takes the board.
+    async fn take(&self, board: &Board) -> Result<Deployed, Stopped> {
         let plan = self.context.writer.plan();
-        self.step(Step::Connect, "connecting", board.connect()).await?;
         let deployed = self.step(Step::Deploy, "deploying latprobe", board.deploy()).await?;
         let place = if deployed.uploaded { "uploaded to" } else { "already in" };
         let mut text = format!("{}, {place} {}", deployed.version, deployed.work_dir);

@@ -12,7 +12,7 @@ use latprobe::spec::{self, Length, SPEC_FORMAT, Sleep, Spec, Thread};
 
 pub(crate) use conditions::governors;
 pub use conditions::preemption_name;
-pub use conditions::{Condition, conditions};
+pub use conditions::{Condition, boot_conditions, conditions};
 
 /// Something that was asked of the board and does not hold: the cell is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,8 +3,8 @@ use crate::store::{FactsWhen, RunDir, StoreError};
 use latlab_core::campaign::model::Cell;
 use latlab_core::facts::Facts;
 use latlab_core::judgement::Judgement;
-use latlab_core::resolve;
-use latlab_core::target::Target;
+use latlab_core::resolve::{self, Mismatch};
+use latlab_core::target::{BootMethod, Target};
 use latprobe::spec::Spec;
 use latprobe::status::Capture;
 
@@ -20,7 +20,10 @@ pub(in crate::runner) fn prepare(
     let facts = Facts::parse(captures);
     let mismatches = resolve::check_boot(&cell.settings, target, &facts);
     if !mismatches.is_empty() {
-        let details: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+        let details: Vec<String> = match target.boot_method {
+            BootMethod::AsBooted => mismatches.iter().map(ToString::to_string).collect(),
+            _ => mismatches.iter().map(beside).collect(),
+        };
         return Ok(Err(judge::refused(dir, "boot", &details)?));
     }
     match resolve::spec(cell, target, &facts, run_id) {
@@ -30,4 +33,10 @@ pub(in crate::runner) fn prepare(
         }
         Err(refusal) => Ok(Err(judge::refused(dir, "setup", &[refusal.to_string()])?)),
     }
+}
+
+/// What latlab booted itself, side by side with what came up.
+fn beside(mismatch: &Mismatch) -> String {
+    let Mismatch { what, asked, found, .. } = mismatch;
+    format!("booted, but not the asked thing: {what}: asked for {asked}, found {found}")
 }
