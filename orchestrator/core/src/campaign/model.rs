@@ -77,8 +77,8 @@ pub struct Settings {
 pub struct Boot {
     /// Kernel variant, a `[kernel.NAME]` of the target.
     pub kernel: Option<String>,
-    /// Isolated CPUs, kernel list text; empty means none (`"none"` in the file).
-    pub isolcpus: Option<String>,
+    /// Isolated CPUs; empty means none (`"none"` in the file).
+    pub isolcpus: Option<CpuList>,
     /// Further words that must stand in the kernel command line.
     pub append: Vec<String>,
 }
@@ -128,17 +128,17 @@ pub enum Cpus {
     All,
     /// One thread on each isolated CPU (`"isolated"`).
     Isolated,
-    /// One thread on each of these, kernel list text.
-    List(String),
+    /// One thread on each of these.
+    List(CpuList),
     /// So many threads, not pinned (`threads = N` without `cpus`).
     Unpinned(u32),
 }
 
 impl Cpus {
     /// The CPUs of a list; `None` for the other kinds.
-    pub fn list(&self) -> Option<CpuList> {
+    pub fn list(&self) -> Option<&CpuList> {
         match self {
-            Cpus::List(text) => CpuList::parse(text).ok(),
+            Cpus::List(list) => Some(list),
             _ => None,
         }
     }
@@ -168,7 +168,7 @@ pub struct Load {
     /// What it runs.
     pub kind: LoadKind,
     /// CPUs it is bound to; absent: none.
-    pub cpus: Option<String>,
+    pub cpus: Option<CpuList>,
     /// Pause before each restart, in ns; not counted against its duty.
     pub pause_ns: u64,
     /// Smallest share of time it must run, 0..=1; below it the run is INVALID.

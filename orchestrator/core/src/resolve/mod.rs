@@ -186,7 +186,7 @@ fn threads(measure: &Measure, facts: &Facts) -> Result<Vec<Thread>, Refusal> {
             Some(isolated) if isolated.is_empty() => return Err(Refusal::NothingIsolated),
             Some(isolated) => pinned(&online_only("measure", isolated, facts)?),
         },
-        Cpus::List(_) => pinned(&online_only("measure", &measure.cpus.list().unwrap_or_default(), facts)?),
+        Cpus::List(list) => pinned(&online_only("measure", list, facts)?),
     };
     let thread = |(n, cpu): (u64, Option<u32>)| Thread {
         cpu,
