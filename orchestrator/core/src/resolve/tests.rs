@@ -82,7 +82,7 @@ fn what_already_holds_is_not_written() {
     let mut loud = captures_with("/proc/sys/kernel/printk", "7 4 1 7");
     loud.retain(|c| !c.path.contains("cpu1/cpufreq") && !c.path.contains("hugepage"));
     loud.push(crate::testing::capture("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand"));
-    let set = |path: &str, value: &str| Setting { path: path.into(), value: value.into() };
+    let set = |path: &str, value: &str| Setting { path: path.into(), value: value.into(), optional: false };
     assert_eq!(
         settings::apply(&asked, &Facts::parse(&loud)).unwrap(),
         [
