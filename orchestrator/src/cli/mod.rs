@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod diagnostics;
 mod diff;
+mod doctor;
 mod export;
 mod gate;
 mod history;
@@ -13,6 +14,7 @@ mod import;
 mod list;
 mod logging;
 mod plan;
+mod restore;
 mod run;
 pub mod selection;
 mod show;
@@ -59,6 +61,7 @@ enum Verb {
     Check(check::Args),
     Import(import::Args),
     Plan(plan::Args),
+    Doctor(doctor::Args),
     Run(run::RunArgs),
     #[command(visible_alias = "attach")]
     Resume(run::ResumeArgs),
@@ -66,6 +69,7 @@ enum Verb {
     Collect(run::CollectArgs),
     Status(boards::StatusArgs),
     Release(boards::ReleaseArgs),
+    Restore(restore::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -94,12 +98,14 @@ fn run(cli: &Cli) -> Exit {
         Verb::Check(args) => check::run(&cli.common, args),
         Verb::Import(args) => import::run(&cli.common, args),
         Verb::Plan(args) => plan::run(&cli.common, args),
+        Verb::Doctor(args) => doctor::run(&cli.common, args),
         Verb::Run(args) => run::run(&cli.common, args),
         Verb::Resume(args) => run::resume(&cli.common, args),
         Verb::Stop(args) => run::stop(&cli.common, args),
         Verb::Collect(args) => run::collect(&cli.common, args),
         Verb::Status(args) => boards::status(&cli.common, args),
         Verb::Release(args) => boards::release(&cli.common, args),
+        Verb::Restore(args) => restore::run(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),

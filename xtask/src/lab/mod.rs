@@ -162,6 +162,27 @@ impl Powered {
         self.0.target_file()
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.0.board.name
+    }
+
+    /// A command that cuts and gives the board's power, as a power switch in a lab would.
+    pub(crate) fn power_cycle(&self) -> Result<Vec<String>> {
+        let own = std::env::current_exe().context("cannot find xtask itself")?;
+        let home = format!("{}={}", state::HOME, self.0.home.display());
+        let command = ["env", &home, &own.display().to_string(), "lab", "power", "cycle", self.name()];
+        Ok(command.map(str::to_owned).into())
+    }
+
+    pub(crate) fn has_battery(&self) -> bool {
+        self.0.board.battery
+    }
+
+    /// What a script prints on the board.
+    pub(crate) fn shell(&self, script: &str) -> Result<String> {
+        shell::output(ssh_command(&self.0)?.args(["-o", "ConnectTimeout=60"]).arg(script))
+    }
+
     /// Network cable in (`true`) or out.
     pub(crate) fn link(&self, up: bool) -> Result<()> {
         link(&self.0, up)

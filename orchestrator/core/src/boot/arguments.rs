@@ -13,7 +13,10 @@ pub struct Arguments {
 impl Arguments {
     /// What a cell and its kernel variant ask for.
     pub fn new(boot: &Boot, kernel: &Kernel) -> Self {
-        Self { isolcpus: boot.isolcpus.clone(), append: kernel.append.iter().chain(&boot.append).cloned().collect() }
+        Self {
+            isolcpus: boot.isolcpus.as_ref().map(ToString::to_string),
+            append: kernel.append.iter().chain(&boot.append).cloned().collect(),
+        }
     }
 
     /// Nothing is to be changed.

@@ -13,7 +13,6 @@ use latlab_core::campaign::model::{Boot, Cell};
 use latlab_core::facts::Facts;
 use latlab_core::run_state::Step;
 use latlab_core::target::{BootMethod, Target};
-use latprobe::cpulist::CpuList;
 use std::time::{Duration, Instant};
 
 /// How long a board that was just there may be silent.
@@ -212,9 +211,9 @@ enum Due {
 }
 
 fn isolates_all(boot: &Boot, facts: &Facts) -> Option<String> {
-    let asked = CpuList::parse(boot.isolcpus.as_deref()?).ok()?;
+    let asked = boot.isolcpus.as_ref()?;
     let online = facts.online.as_ref()?;
-    let nothing_left = !asked.is_empty() && online.without(&asked).is_empty();
+    let nothing_left = !asked.is_empty() && online.without(asked).is_empty();
     nothing_left.then(|| {
         format!("isolcpus={asked} would isolate every CPU of the board (online: {online}); nothing was rebooted")
     })
@@ -222,9 +221,9 @@ fn isolates_all(boot: &Boot, facts: &Facts) -> Option<String> {
 
 /// What is asked for, in words.
 fn words(boot: &Boot) -> String {
-    let isolcpus = boot.isolcpus.as_ref().map(|list| match list.as_str() {
-        "" => "no isolcpus".to_owned(),
-        list => format!("isolcpus={list}"),
+    let isolcpus = boot.isolcpus.as_ref().map(|list| match list.is_empty() {
+        true => "no isolcpus".to_owned(),
+        false => format!("isolcpus={list}"),
     });
     let words: Vec<String> = boot.kernel.iter().cloned().chain(isolcpus).chain(boot.append.iter().cloned()).collect();
     if words.is_empty() { "what the board boots by itself".to_owned() } else { words.join(", ") }
