@@ -89,7 +89,7 @@ impl<'a> Session<'a> {
             start_mono_ns: now,
             supervisor_pid: i32::try_from(std::process::id()).unwrap_or(0),
         };
-        let segment = dir.segments()?.last().map_or(0, |last| last.segment + 1);
+        let segment = dir.segments()?.last().map_or(0, |last| last.segment + 1).max(spec.first_segment);
         let path = dir.stream(segment);
         let mut journal = Journal::create(&path, now).doing(|| format!("cannot create {}", path.display()))?;
         dir.sync_spec()?;
@@ -157,12 +157,13 @@ impl<'a> Session<'a> {
         for entry in entries {
             match entry.apply() {
                 Ok(now) => {
-                    let detail = format!("was `{}`, is `{now}`", entry.old);
-                    self.event(EventKind::SettingApplied, &entry.path, detail);
+                    let detail = format!("was `{}`, is `{now}`", entry.old());
+                    self.event(EventKind::SettingApplied, &entry.subject(), detail);
                 }
-                Err(error) if entry.path.ends_with("/pm_qos_resume_latency_us") => {
+                Err(error) if entry.subject().ends_with("/pm_qos_resume_latency_us") => {
                     dma = Some(format!("refused: {error}"))
                 }
+                Err(error) if entry.is_optional() => self.note("settings", format!("left as it was: {error}")),
                 Err(error) => return Err(error),
             }
         }
