@@ -35,8 +35,6 @@ echo b >/proc/sysrq-trigger
 ' "$1" </dev/null >/dev/null 2>&1 &
 "#;
 
-const BOOT_ID: &str = "cat /proc/sys/kernel/random/boot_id";
-
 /// Why a board did not come up with a new boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WhyNot {
@@ -80,16 +78,6 @@ impl std::fmt::Display for WhyNot {
 }
 
 impl Board {
-    /// The boot that runs now.
-    pub(crate) async fn boot_id(&self) -> Result<String, BoardError> {
-        let answer = self.exec(Request::script(BOOT_ID, &[])).await?;
-        let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-        match answer.success() && text.len() == 36 {
-            true => Ok(text),
-            false => Err(BoardError::garbage("cat /proc/sys/kernel/random/boot_id", &answer.stdout)),
-        }
-    }
-
     /// Release and command line of what runs, without the probe.
     pub(crate) async fn running(&self) -> Result<Facts, BoardError> {
         let answer = self.exec(Request::script("uname -r; cat /proc/cmdline", &[])).await?;

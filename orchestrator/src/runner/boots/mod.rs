@@ -2,6 +2,7 @@
 
 mod back;
 mod recover;
+mod task;
 
 use super::{Context, Log};
 use crate::board::boot::{BootError, Restart, WhyNot};
