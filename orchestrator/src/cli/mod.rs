@@ -15,6 +15,7 @@ mod import;
 mod list;
 mod logging;
 mod plan;
+mod restore;
 mod run;
 pub mod selection;
 mod show;
@@ -70,6 +71,7 @@ enum Verb {
     Collect(run::CollectArgs),
     Status(boards::StatusArgs),
     Release(boards::ReleaseArgs),
+    Restore(restore::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -106,6 +108,7 @@ fn run(cli: &Cli) -> Exit {
         Verb::Collect(args) => run::collect(&cli.common, args),
         Verb::Status(args) => boards::status(&cli.common, args),
         Verb::Release(args) => boards::release(&cli.common, args),
+        Verb::Restore(args) => restore::run(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),
