@@ -59,10 +59,10 @@ pub(crate) fn captures_with(path: &str, text: &str) -> Vec<Capture> {
 
 pub(crate) fn settings() -> Settings {
     Settings {
-        boot: Boot { kernel: None, isolcpus: Some("1".into()), append: vec!["threadirqs".into()] },
+        boot: Boot { kernel: None, isolcpus: Some([1].into_iter().collect()), append: vec!["threadirqs".into()] },
         measure: Measure {
             instrument: Kind::Latprobe,
-            cpus: Cpus::List("1".into()),
+            cpus: Cpus::List([1].into_iter().collect()),
             interval_ns: MS,
             distance_ns: 0,
             offset_ns: 0,
@@ -116,6 +116,7 @@ pub(crate) struct Stored {
     pub(crate) target: Target,
     pub(crate) segments: Vec<Folded>,
     pub(crate) before: Facts,
+    pub(crate) boots: Vec<Facts>,
     pub(crate) after: Option<Facts>,
 }
 
@@ -127,6 +128,7 @@ impl Stored {
             target: &self.target,
             segments: &self.segments,
             before: &self.before,
+            boots: &self.boots,
             after: self.after.as_ref(),
         }
     }
@@ -149,7 +151,15 @@ pub(crate) fn good() -> Stored {
     .unwrap();
     spec.measure.threads = vec![spec::Thread { cpu: Some(1), interval_ns: MS, offset_ns: 0 }];
     let segment = segment(&spec);
-    Stored { spec, settings, target: target(), segments: vec![segment], before: before.clone(), after: Some(before) }
+    Stored {
+        spec,
+        settings,
+        target: target(),
+        segments: vec![segment],
+        before: before.clone(),
+        boots: Vec::new(),
+        after: Some(before),
+    }
 }
 
 fn segment(spec: &Spec) -> Folded {

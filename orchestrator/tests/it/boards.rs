@@ -14,7 +14,7 @@ fn the_probe_is_sent_once() {
     let place = Workplace::new();
     let sshd = Sshd::start(&place);
     place.target("board", &sshd.target());
-    let work = place.path().join("board-work/latlab");
+    let work = place.work();
     place.run(&["run", "short"]).expect(0, &format!(", uploaded to {}", work.display()));
     place.run(&["run", "short"]).expect(0, &format!(", already in {}", work.display()));
     // A probe that was damaged on the board is replaced.
@@ -67,17 +67,18 @@ fn a_probe_for_another_machine() {
         fs::write(other.join("latprobe"), elf).unwrap();
         let output = place.latlab(&["run", "short"]).env("LATLAB_PROBE_DIR", &other).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(5), "{stderr}");
-        stderr
+        (output.status.code(), stderr)
     };
     // Found out on the host, by the header.
     elf[18] = 8;
-    let said = with_machine(&elf);
+    let (code, said) = with_machine(&elf);
+    assert_eq!(code, Some(4), "the fault is this host's: {said}");
     assert!(said.contains("is a program for ELF machine 8, the board is"), "{said}");
     // Found out on the board: the right header over something that cannot run.
     elf[18] = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
     elf[54] = 1;
-    let said = with_machine(&elf);
+    let (code, said) = with_machine(&elf);
+    assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("the probe does not run on the board: "), "{said}");
     // The target file and the board disagree.
     place.target("board", "arch = \"armv7\"\ntransport = \"local\"\n");

@@ -123,7 +123,7 @@ fn through_a_jump_host() {
     place.target("board", &board.target_to("behind", &[&board.host_key()]));
     place.run(&["run", "short"]).expect(0, "board: default-board-1: VALID");
     assert!(jump.log().contains("Accepted publickey for root"), "{}", jump.log());
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 #[test]
@@ -185,6 +185,8 @@ fn boards_that_answer_nonsense() {
     {
         let sshd = Sshd::with(&place, &format!("sshd{number}"), &Options { config: &config, ..Options::default() });
         place.target("board", &sshd.target());
-        place.run(&["run", "short"]).expect(5, expected);
+        // A probe that this host lacks is no fault of the board.
+        let code = if expected == ", the board is armv7" { 4 } else { 5 };
+        place.run(&["run", "short"]).expect(code, expected);
     }
 }

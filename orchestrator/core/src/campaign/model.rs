@@ -27,6 +27,22 @@ pub struct PlanOptions {
     pub repeat: u32,
     /// Order of the repetitions.
     pub order: Order,
+    /// What becomes of a run whose board was reset in the midst of it.
+    #[serde(default)]
+    pub after_reset: AfterReset,
+}
+
+/// `plan.after_reset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterReset {
+    /// The remaining time is measured in a new segment, on the same kernel only; the run is DEGRADED.
+    #[default]
+    Continue,
+    /// What was measured is put aside, and the run begins again.
+    Restart,
+    /// The run ends as incomplete.
+    End,
 }
 
 /// Order of repetitions.
@@ -77,8 +93,8 @@ pub struct Settings {
 pub struct Boot {
     /// Kernel variant, a `[kernel.NAME]` of the target.
     pub kernel: Option<String>,
-    /// Isolated CPUs, kernel list text; empty means none (`"none"` in the file).
-    pub isolcpus: Option<String>,
+    /// Isolated CPUs; empty means none (`"none"` in the file).
+    pub isolcpus: Option<CpuList>,
     /// Further words that must stand in the kernel command line.
     pub append: Vec<String>,
 }
@@ -128,17 +144,17 @@ pub enum Cpus {
     All,
     /// One thread on each isolated CPU (`"isolated"`).
     Isolated,
-    /// One thread on each of these, kernel list text.
-    List(String),
+    /// One thread on each of these.
+    List(CpuList),
     /// So many threads, not pinned (`threads = N` without `cpus`).
     Unpinned(u32),
 }
 
 impl Cpus {
     /// The CPUs of a list; `None` for the other kinds.
-    pub fn list(&self) -> Option<CpuList> {
+    pub fn list(&self) -> Option<&CpuList> {
         match self {
-            Cpus::List(text) => CpuList::parse(text).ok(),
+            Cpus::List(list) => Some(list),
             _ => None,
         }
     }
@@ -168,7 +184,7 @@ pub struct Load {
     /// What it runs.
     pub kind: LoadKind,
     /// CPUs it is bound to; absent: none.
-    pub cpus: Option<String>,
+    pub cpus: Option<CpuList>,
     /// Pause before each restart, in ns; not counted against its duty.
     pub pause_ns: u64,
     /// Smallest share of time it must run, 0..=1; below it the run is INVALID.

@@ -65,7 +65,7 @@ pub(super) const HOMES: Homes = &[
     ("require", &["preemption", "clocksource", "checks"]),
     ("gate", &["max", "missed", "quantile", "exceed"]),
     ("collect", &["every", "mode", "checkpoint"]),
-    ("plan", &["repeat", "order"]),
+    ("plan", &["repeat", "order", "after_reset"]),
 ];
 
 /// How much a table says.
@@ -150,9 +150,9 @@ fn boot(root: &mut Reader<'_>) -> Boot {
     boot
 }
 
-fn isolcpus(node: &Node) -> Parsed<String> {
+fn isolcpus(node: &Node) -> Parsed<CpuList> {
     if node.value == Value::String("none".to_owned()) {
-        return Ok(String::new());
+        return Ok(CpuList::default());
     }
     cpu_list(node).map_err(|problems| {
         let flagged = |text: &str| text.split(',').any(|word| matches!(word, "domain" | "nohz" | "managed_irq"));
@@ -259,7 +259,7 @@ fn measured_cpus(node: &Node) -> Parsed<Cpus> {
         Value::String(text) if text == "all" => Ok(Cpus::All),
         Value::String(text) if text == "isolated" => Ok(Cpus::Isolated),
         _ => match cpu_list(node) {
-            Ok(text) => Ok(Cpus::List(text)),
+            Ok(list) => Ok(Cpus::List(list)),
             Err(problems) => {
                 let words = ["all", "isolated"];
                 let near = crate::diagnostic::nearest(node.span.text().trim_matches(['"', '\'']), words);
@@ -311,11 +311,6 @@ fn collect(root: &mut Reader<'_>) -> Collect {
 /// An instrument's name in files.
 pub(super) fn instrument_name(instrument: Instrument) -> &'static str {
     INSTRUMENTS.iter().find(|(_, value)| *value == instrument).map_or("latprobe", |(name, _)| name)
-}
-
-/// CPUs of a kernel list; empty where there is none.
-pub(super) fn cpus_of(text: &str) -> CpuList {
-    CpuList::parse(text).unwrap_or_default()
 }
 
 /// Free text, which may have several lines.

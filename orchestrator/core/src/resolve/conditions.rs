@@ -113,15 +113,14 @@ fn boot(settings: &Settings, target: &Target, facts: &Facts, all: &mut Vec<Condi
     if let Some(name) = &boot.kernel {
         variant(name, target, facts, all);
     }
-    if let Some(isolcpus) = &boot.isolcpus {
-        let asked = CpuList::parse(isolcpus).ok();
-        let holds = facts.isolated.as_ref().map(|found| asked.as_ref() == Some(found));
+    if let Some(asked) = &boot.isolcpus {
+        let holds = facts.isolated.as_ref().map(|found| asked == found);
         let found = facts.isolated.as_ref().map(|found| cpu_list_text(Some(found)));
-        let remedy = match asked.as_ref().filter(|asked| !asked.is_empty()) {
-            Some(asked) => format!("boot with isolcpus={asked}"),
-            None => "boot without isolcpus=".to_owned(),
+        let remedy = match asked.is_empty() {
+            false => format!("boot with isolcpus={asked}"),
+            true => "boot without isolcpus=".to_owned(),
         };
-        push(all, "isolated CPUs", cpu_list_text(asked.as_ref()), found, holds, remedy);
+        push(all, "isolated CPUs", cpu_list_text(Some(asked)), found, holds, remedy);
     }
     for word in &boot.append {
         cmdline_word(word, facts, all);
