@@ -2,10 +2,12 @@
 
 mod baseline;
 mod boards;
+mod campaign;
 mod check;
 mod compare;
 mod diagnostics;
 mod diff;
+mod doctor;
 mod export;
 mod gate;
 mod history;
@@ -57,8 +59,10 @@ pub enum Format {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Check(check::Args),
+    Campaign(campaign::Args),
     Import(import::Args),
     Plan(plan::Args),
+    Doctor(doctor::Args),
     Run(run::RunArgs),
     #[command(visible_alias = "attach")]
     Resume(run::ResumeArgs),
@@ -92,8 +96,10 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli) -> Exit {
     match &cli.verb {
         Verb::Check(args) => check::run(&cli.common, args),
+        Verb::Campaign(args) => campaign::run(&cli.common, args),
         Verb::Import(args) => import::run(&cli.common, args),
         Verb::Plan(args) => plan::run(&cli.common, args),
+        Verb::Doctor(args) => doctor::run(&cli.common, args),
         Verb::Run(args) => run::run(&cli.common, args),
         Verb::Resume(args) => run::resume(&cli.common, args),
         Verb::Stop(args) => run::stop(&cli.common, args),

@@ -9,6 +9,7 @@ mod journal;
 mod keeper;
 mod launch;
 mod loads;
+mod others;
 mod prepare;
 mod privileges;
 mod session;

@@ -242,10 +242,59 @@ pub struct Conditions {
     pub console: Option<Console>,
     /// Transparent huge pages (`never`, `madvise`, `always`).
     pub transparent_hugepage: Option<String>,
+    /// Fair deadline server (Linux 6.12 on).
+    pub fair_server: Option<Off>,
+    /// Tracers and trace events.
+    pub tracing: Option<Off>,
+    /// Lockup detectors.
+    pub watchdog: Option<Off>,
+    /// Where interrupts may go.
+    pub irq_affinity: Option<Housekeeping>,
+    /// Where unbound workqueues may run.
+    pub workqueues: Option<Housekeeping>,
+    /// Daemons that set the clock.
+    pub time_sync: Option<Stopped>,
+    /// Other real-time threads on the measured CPUs.
+    pub rt_threads: Option<Below>,
+    /// Recipe checks that must pass, by name (`[require]` only).
+    #[serde(default)]
+    pub checks: Vec<String>,
     /// Kernel preemption model that must run (`[require]` only).
     pub preemption: Option<Preemption>,
     /// Clock source that must be current (`[require]` only).
     pub clocksource: Option<String>,
+}
+
+/// `"off"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Off {
+    /// Turned off.
+    Off,
+}
+
+/// `"housekeeping"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Housekeeping {
+    /// On every CPU but the measured ones.
+    Housekeeping,
+}
+
+/// `"stopped"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopped {
+    /// None runs.
+    Stopped,
+}
+
+/// `"below"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Below {
+    /// Below the priority of the sampling threads.
+    Below,
 }
 
 /// `rt_runtime`.

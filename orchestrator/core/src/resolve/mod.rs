@@ -7,13 +7,14 @@ mod settings;
 
 use crate::campaign::model::{Cell, Cpus, Instrument, Measure, Settings};
 use crate::facts::{Facts, cpu_list_text};
+use crate::recipe;
 use crate::target::{Kernel, Target};
 use latprobe::cpulist::CpuList;
 use latprobe::spec::{self, Length, SPEC_FORMAT, Sleep, Spec, Thread};
 
-pub(crate) use conditions::governors;
 pub use conditions::preemption_name;
 pub use conditions::{Condition, conditions};
+pub(crate) use conditions::{QUIET_LEVEL, governors, rt_runtime_asked_us, rt_runtime_us_per_second};
 pub(crate) use continuation::changed;
 pub use continuation::{NotContinued, remainder};
 
@@ -90,6 +91,12 @@ pub enum Refusal {
         /// Those it has.
         available: String,
     },
+    /// Nowhere to move interrupts or work to.
+    #[error("`apply.{key} = \"housekeeping\"`, but every CPU of this board is measured; measure fewer, or take it out")]
+    NoHousekeeping {
+        /// Key of `[apply]`.
+        key: String,
+    },
     /// Settings can only be changed by root.
     #[error(
         "`[apply]` must write {path}, which only root may, and the login is user {uid}; give the target `become = \"sudo -n\"`, or take it out of [apply]"
@@ -136,6 +143,9 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
     let measure = &settings.measure;
     check_instrument(settings, target)?;
     let threads = threads(measure, facts)?;
+    let pinned: CpuList = threads.iter().filter_map(|thread| thread.cpu).collect();
+    let measured = if pinned.is_empty() { facts.online.clone().unwrap_or_default() } else { pinned };
+    let apply = &settings.apply;
     Ok(Spec {
         format: SPEC_FORMAT,
         run_id: run_id.to_owned(),
@@ -159,7 +169,11 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
         sync_ns: SYNC_NS,
         housekeeping_cpus: Vec::new(),
         loads: settings.loads.iter().map(|load| loads::load(load, facts)).collect::<Result<_, _>>()?,
-        apply: settings::apply(&settings.apply, facts)?,
+        apply: settings::apply(apply, facts, &measured)?,
+        halt: apply
+            .time_sync
+            .map_or_else(Vec::new, |_| recipe::TIME_DAEMONS.iter().map(|name| (*name).to_owned()).collect()),
+        lower_from: apply.rt_threads.is_some().then_some(measure.priority).filter(|priority| *priority > 1),
         accept: measure.accept.clone(),
     })
 }
