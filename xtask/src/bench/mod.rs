@@ -5,6 +5,7 @@
 //! setting), so that a busy or slow machine moves both sides. A full run writes
 //! its rows into the table of its document; `--quick` only prints.
 
+mod scale;
 mod size;
 mod table;
 
@@ -24,10 +25,13 @@ struct Bench {
 }
 
 /// All there are, in the order of their rows.
-const BENCHES: &[Bench] =
-    &[Bench { name: "size", about: "static stripped probes for boards", document: PROBE, run: size::run }];
+const BENCHES: &[Bench] = &[
+    Bench { name: "size", about: "static stripped probes for boards", document: PROBE, run: size::run },
+    Bench { name: "scale", about: "64 boards at once, a night's stream", document: SCALE, run: scale::run },
+];
 
 const PROBE: &str = "probe/README.md";
+const SCALE: &str = "docs/faults.md";
 
 /// How much time is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
