@@ -71,7 +71,7 @@ impl Kind {
 }
 
 /// Where `latlab run` looks for a probe.
-fn place(kind: Kind) -> PathBuf {
+pub(crate) fn place(kind: Kind) -> PathBuf {
     build::target_directory().join("probes").join(kind.triple()).join("latprobe")
 }
 
