@@ -21,8 +21,32 @@ impl Decimal {
             Some((digits, taken)) if text.get(taken) != Some(&b'.') => {
                 Some((Self { negative: false, digits: u128::from(digits), scale: 0 }, taken))
             }
-            _ => Self::take_any(text),
+            _ => Self::take_short(text).or_else(|| Self::take_any(text)),
         }
+    }
+
+    /// A sign and a fraction, with as many digits as 64 bits surely hold.
+    #[inline]
+    fn take_short(text: &[u8]) -> Option<(Self, usize)> {
+        const DIGITS: usize = 18;
+        let negative = text.first() == Some(&b'-');
+        let from = usize::from(negative);
+        let (mut digits, mut at, mut point) = (0u64, from, None);
+        while let Some(&byte) = text.get(at) {
+            match byte {
+                b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+                b'.' if point.is_none() => point = Some(at),
+                _ => break,
+            }
+            at += 1;
+            if at - from > DIGITS {
+                return None;
+            }
+        }
+        let scale = point.map_or(0, |point| at - point - 1);
+        let seen = at - from > usize::from(point.is_some());
+        let scale = u32::try_from(scale).ok()?;
+        seen.then_some((Self { negative, digits: u128::from(digits), scale }, at))
     }
 
     /// With a sign, a fraction, or more digits than 64 bits hold.

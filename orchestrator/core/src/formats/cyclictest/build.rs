@@ -106,9 +106,7 @@ fn columns(run: &Run, measurement: &mut Measurement) -> usize {
         Some(0) => {}
         Some(1) if rows.last_is_sum => {}
         Some(1) => measurement.warn("the last column is not the sum of the others in every row"),
-        _ => {
-            measurement.incomplete(format!("{width} columns in the rows, but {footer} threads in the footer"))
-        }
+        _ => measurement.incomplete(format!("{width} columns in the rows, but {footer} threads in the footer")),
     }
     footer
 }
@@ -178,12 +176,16 @@ fn ends(thread: &Thread, occupied: Option<(u64, u64)>, unit: Unit, measurement: 
     if let (Some(min), Some(lowest)) = (thread.min_ns.filter(|min| *min >= 0), ns(lowest))
         && min != lowest
     {
-        measurement.incomplete(format!("{}: the minimum of {min} ns is not the lowest row, {lowest} ns", thread.name()));
+        measurement
+            .incomplete(format!("{}: the minimum of {min} ns is not the lowest row, {lowest} ns", thread.name()));
     }
     if let (Some(max), Some(highest), Some(0)) = (thread.max_ns, ns(highest), thread.overflow)
         && max > highest
     {
-        measurement.incomplete(format!("{}: no row holds the maximum of {max} ns, the highest is {highest} ns", thread.name()));
+        measurement.incomplete(format!(
+            "{}: no row holds the maximum of {max} ns, the highest is {highest} ns",
+            thread.name()
+        ));
     }
 }
 
@@ -276,12 +278,9 @@ fn missing_parts(run: &Run, measurement: &mut Measurement, loops: Option<u64>, w
     let footer = &run.footer;
     if rows.is_some() || footer.any() {
         let threads = footer.threads(rows.map(|rows| rows.columns.len())).unwrap_or(1);
-        for (part, what) in [
-            (&footer.min, "minima"),
-            (&footer.avg, "means"),
-            (&footer.max, "maxima"),
-            (&footer.overflows, "overflows"),
-        ] {
+        for (part, what) in
+            [(&footer.min, "minima"), (&footer.avg, "means"), (&footer.max, "maxima"), (&footer.overflows, "overflows")]
+        {
             let values = part.iter().flatten().take_while(|value| value.is_some()).count();
             if values < threads {
                 measurement.incomplete(format!("the footer with the {what} is missing or damaged"));

@@ -91,7 +91,9 @@ impl Rows {
             (taken, lines) = (taken + empty, lines + rows);
             counts.resize(self.columns.len(), 0);
             let row = &bytes[taken..];
-            let Some((index, length)) = six_wide_row(row, &mut counts).or_else(|| any_row(row, &mut counts)) else { break };
+            let Some((index, length)) = six_wide_row(row, &mut counts).or_else(|| any_row(row, &mut counts)) else {
+                break;
+            };
             if index > MAX_INDEX || self.last_index.is_none_or(|last| index <= last) {
                 break;
             }
@@ -372,7 +374,15 @@ mod tests {
     fn rows_in_bulk_are_rows_one_by_one() {
         let text = "000008 000000\t000000\n000009 000001\t000000\n000010 1234567\t12345678901\n0000011 000003 000004\n\
             1000012 000001\t000001\n";
-        for (tail, taken) in [("", 5), ("1000012 000001\t000002\n", 5), ("1000013 1\n", 5), ("1000013 1\t2\t3\n", 5), ("1000013 1\t2", 5), ("1000013 1\t2\n", 6), ("1000013 1\t2 \n", 5)] {
+        for (tail, taken) in [
+            ("", 5),
+            ("1000012 000001\t000002\n", 5),
+            ("1000013 1\n", 5),
+            ("1000013 1\t2\t3\n", 5),
+            ("1000013 1\t2", 5),
+            ("1000013 1\t2\n", 6),
+            ("1000013 1\t2 \n", 5),
+        ] {
             let mut bulk = Rows::new();
             row(&mut bulk, "000007 000000\t000000");
             let bytes = format!("{text}{tail}");
@@ -382,7 +392,8 @@ mod tests {
             row(&mut single, "000007 000000\t000000");
             bytes[..length].lines().for_each(|line| row(&mut single, line));
             assert_eq!(bytes[..length].lines().count() as u64, lines);
-            let content = |rows: &Rows| rows.columns.iter().map(|c| (c.bins.clone(), c.ends, c.sum)).collect::<Vec<_>>();
+            let content =
+                |rows: &Rows| rows.columns.iter().map(|c| (c.bins.clone(), c.ends, c.sum)).collect::<Vec<_>>();
             assert_eq!(content(&bulk), content(&single), "{tail}");
             assert_eq!((bulk.last_index, bulk.damaged), (single.last_index, single.damaged));
         }
