@@ -10,6 +10,7 @@ pub mod formats;
 pub mod judgement;
 pub mod latency;
 pub mod quantity;
+pub mod recipe;
 pub mod resolve;
 pub mod result;
 pub mod run_state;
