@@ -16,11 +16,13 @@ use indicatif::MultiProgress;
 use latlab_core::result::RunResult;
 use latlab_core::run_state::{Outcome, State, Wish};
 use latlab_core::target::Target;
+use latlab_core::units::parse_duration;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Measures a campaign on its boards, all boards at once.
 ///
@@ -31,6 +33,11 @@ use std::path::PathBuf;
 pub(super) struct RunArgs {
     #[command(flatten)]
     selection: SelectionArgs,
+    /// Wait for boards that somebody else has, at most so long (`2h`; without a time: without end), in the order of coming.
+    ///
+    /// Without this a board that is taken is refused, by the name of its holder.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "365d", value_parser = wait)]
+    wait: Option<Duration>,
     #[command(flatten)]
     results: ResultsArgs,
 }
@@ -91,11 +98,11 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Exit {
     let started = || -> Result<ExecutionWriter, Refused> {
         let store = Store::create(args.results.path())?;
         let targets: Vec<String> = selection.targets.iter().map(|loaded| loaded.target.name.clone()).collect();
-        refuse_unfinished(&store, &targets)?;
+        refuse_unfinished(&store, &targets, args.wait.is_some())?;
         Ok(store.create_execution(&plan(&selection))?)
     };
     match started() {
-        Ok(writer) => carry_out(common, writer, Wish::Finish),
+        Ok(writer) => carry_out(common, writer, Wish::Finish, args.wait),
         Err(refused) => refused.report(),
     }
 }
@@ -132,7 +139,7 @@ fn go_on(common: &Common, which: &ExecutionArgs, wish: Wish) -> Exit {
         Ok(Some(ExecutionWriter::reopen(execution)?))
     };
     match opened() {
-        Ok(Some(writer)) => carry_out(common, writer, wish),
+        Ok(Some(writer)) => carry_out(common, writer, wish, None),
         Ok(None) => {
             complain("nothing to do: every execution is finished");
             Exit::Success
@@ -200,13 +207,22 @@ fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// A board that still measures for an earlier execution is not ours to take: its run would be lost.
-fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
+/// `90s`, `2h`.
+fn wait(text: &str) -> Result<Duration, String> {
+    let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
+    ns.map(Duration::from_nanos).ok_or_else(|| "a time such as 90s, 30min or 2h is expected".to_owned())
+}
+
+/// A board that still measures for an earlier execution is not ours to take: its run would be lost. One that another
+/// process is at can be waited for.
+fn refuse_unfinished(store: &Store, targets: &[String], waits: bool) -> Result<(), Refused> {
     for execution in store.executions()?.into_iter().flatten() {
         let entries = execution.journal()?;
         for (run, _) in execution.runs().filter(|(run, _)| targets.contains(&run.target)) {
-            let on_board =
-                matches!(state_of(&entries, &run.name), State::Searching | State::Measuring | State::Collecting);
+            let on_board = matches!(
+                state_of(&entries, &run.name),
+                State::Searching | State::Measuring | State::Reviving | State::Collecting
+            );
             if !on_board {
                 continue;
             }
@@ -214,7 +230,8 @@ fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
             let since = since.map_or_else(String::new, |entry| format!(" since {}", entry.at));
             let (name, target, run) = (execution.name(), &run.target, &run.name);
             let remedy = match execution.running() {
-                Some(process) => format!("{process} is at it"),
+                Some(_) if waits => continue,
+                Some(process) => format!("{process} is at it; `--wait` waits for its turn"),
                 None => format!("`latlab resume {name}` brings it home, `latlab stop {name}` ends it"),
             };
             let text =
@@ -286,7 +303,7 @@ pub(super) fn holder() -> String {
     format!("{}@{}", user.as_deref().unwrap_or("root"), host.as_deref().unwrap_or("localhost"))
 }
 
-fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
+fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish, wait: Option<Duration>) -> Exit {
     let bars = MultiProgress::new();
     if let Err(error) = logging::init(common, &bars) {
         complain(&format!("error: --log-file {error}"));
@@ -304,7 +321,7 @@ fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
         let (wishes, wish) = Wishes::new(first).map_err(Refused::Signals)?;
         let ask_bars = bars.clone();
         tokio::spawn(wishes.watch(move |ask| ask_bars.suspend(ask)));
-        let (mut summary, mut progress) = runner::execute(writer, progress, wish.clone()).await?;
+        let (mut summary, mut progress) = runner::execute(writer, progress, wish.clone(), wait).await?;
         // A cell that is worse than its baseline is measured again before that fails the night.
         while *wish.borrow() == Wish::Finish && summary.is_whole() {
             let again = to_confirm(&directory)?;
@@ -315,7 +332,7 @@ fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
                 complain(&format!("{cell} on {target} is worse than its baseline: measured again to confirm"));
             }
             let writer = ExecutionWriter::extend(ExecutionDir::open(directory.path())?, &again)?;
-            (summary, progress) = runner::execute(writer, progress, wish.clone()).await?;
+            (summary, progress) = runner::execute(writer, progress, wish.clone(), wait).await?;
         }
         Ok::<_, Refused>((summary, progress))
     });

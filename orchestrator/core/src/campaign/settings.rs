@@ -66,7 +66,7 @@ pub(super) const HOMES: Homes = &[
     ("gate", &["max", "missed", "quantile", "exceed", "validity", "confirm", "baseline"]),
     ("gate.baseline", &["metrics", "confidence", "margin"]),
     ("collect", &["every", "mode", "checkpoint"]),
-    ("plan", &["repeat", "order"]),
+    ("plan", &["repeat", "order", "after_reset"]),
 ];
 
 /// How much a table says.
