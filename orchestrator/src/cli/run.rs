@@ -1,6 +1,6 @@
 //! `latlab run` and `latlab resume`: carry an execution out, and show what came of it.
 
-use super::selection::{Selection, SelectionArgs};
+use super::selection::{LeftOut, Selection, SelectionArgs};
 use super::{Common, Format, logging};
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -91,8 +91,10 @@ impl ResultsArgs {
 
 /// Runs `latlab run`.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Exit {
-    let selection = match args.selection.load(common).and_then(|s| s.refuse_unsupported(common).map(|()| s)) {
-        Ok(selection) => selection,
+    let selected = args.selection.load(common);
+    let selected = selected.and_then(|mut selection| selection.leave_unsupported(common).map(|left| (selection, left)));
+    let (selection, left_out) = match selected {
+        Ok(selected) => selected,
         Err(exit) => return exit,
     };
     let started = || -> Result<ExecutionWriter, Refused> {
@@ -102,8 +104,25 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Exit {
         Ok(store.create_execution(&plan(&selection))?)
     };
     match started() {
-        Ok(writer) => carry_out(common, writer, Wish::Finish, args.wait),
+        Ok(writer) => {
+            let exit = carry_out(common, writer, Wish::Finish, args.wait);
+            say_left_out(common, &left_out);
+            // The campaign was not measured as a whole.
+            Exit::combine([exit].into_iter().chain((!left_out.is_empty()).then_some(Exit::Invalid)))
+        }
         Err(refused) => refused.report(),
+    }
+}
+
+fn say_left_out(common: &Common, left_out: &[LeftOut]) {
+    for left in left_out {
+        match common.format {
+            Format::Json => print_line(&LeftOutLine { event: "left-out", left }),
+            Format::Text => {
+                let cells = left.cells.join(", ");
+                complain(&format!("not measured: cell {cells}: {}", left.reason));
+            }
+        }
     }
 }
 
@@ -195,6 +214,14 @@ struct ResultLine<'a> {
 struct NightLine<'a> {
     event: &'static str,
     gate: &'a Night,
+}
+
+/// Cells that were never planned.
+#[derive(Debug, Serialize)]
+struct LeftOutLine<'a> {
+    event: &'static str,
+    #[serde(flatten)]
+    left: &'a LeftOut,
 }
 
 fn print_line(value: &impl Serialize) {

@@ -3,6 +3,7 @@
 pub mod comparison;
 pub mod index;
 pub mod night;
+pub mod published;
 pub mod recipe;
 pub mod sides;
 pub mod statistics;

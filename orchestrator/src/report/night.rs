@@ -172,8 +172,7 @@ fn judge_cell(asked: &Asked, planned: Planned, own: Option<&Baseline>, entries: 
     let metrics: Vec<Metric> = asked.metrics.clone().unwrap_or(named);
     let confirm = usize::from(asked.confirm.unwrap_or(relative.confirm));
     let held = |metric: &Metric| held(*metric, (relative.rule, confirm), own, &valid, entries);
-    let against: Vec<Against> =
-        if own.is_some() || confirms { metrics.iter().map(held).collect() } else { Vec::new() };
+    let against: Vec<Against> = if own.is_some() || confirms { metrics.iter().map(held).collect() } else { Vec::new() };
     let missing = planned.runs.len() - measured.len();
     let (outcome, reason) = outcome(missing, validity, verdict, &against, own.is_some());
     Cell {
@@ -233,7 +232,9 @@ fn outcome(
     } else if let Some(names) = metrics(Standings::CannotTell) {
         let few = against.iter().map(|a| a.baseline_runs).min().filter(|runs| *runs < FEWEST_NIGHTS);
         let why = match few {
-            _ if !has_baseline => "the campaign asks for a baseline, and none is set (`latlab baseline set`)".to_owned(),
+            _ if !has_baseline => {
+                "the campaign asks for a baseline, and none is set (`latlab baseline set`)".to_owned()
+            }
             Some(runs) => format!("the baseline has {runs} usable runs, {FEWEST_NIGHTS} are needed"),
             None => "a run does not tell".to_owned(),
         };

@@ -19,6 +19,7 @@ pub async fn execute(
     wish: watch::Receiver<Wish>,
     wait: Option<Duration>,
 ) -> Result<(Summary, Progress), StoreError> {
+    super::queue::sweep();
     let entries = writer.directory().journal()?;
     let plan = writer.plan().clone();
     refuse_forgotten(writer.directory(), &entries)?;

@@ -102,6 +102,22 @@ impl Drop for Place {
     }
 }
 
+/// Removes the places that killed latlab processes left, at every board.
+pub(super) fn sweep() {
+    let boards = std::fs::read_dir(base()).into_iter().flatten().flatten().map(|entry| entry.path());
+    for directory in boards {
+        let places = std::fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path());
+        for place in places {
+            // A place of a living process is locked; one that is just being made has another name a moment later.
+            if File::open(&place).is_ok_and(|file| file.try_lock_shared().is_ok()) {
+                let _ = std::fs::remove_file(&place);
+            }
+        }
+        // Only where it is empty now.
+        let _ = std::fs::remove_dir(&directory);
+    }
+}
+
 fn numbers(directory: &Path) -> io::Result<Vec<u64>> {
     let names = std::fs::read_dir(directory)?.flatten().map(|entry| entry.file_name());
     let mut numbers: Vec<u64> = names.filter_map(|name| name.to_string_lossy().parse().ok()).collect();

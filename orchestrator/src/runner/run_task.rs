@@ -5,6 +5,7 @@ use crate::board::{Board, BoardError, Deployed, Fault, RunOnBoard};
 use crate::progress::{self, Stage};
 use crate::store::{PlannedRun, RunDir, StoreError};
 use latlab_core::campaign::model::{AfterReset, Cell, CollectMode};
+use latlab_core::facts::Facts;
 use latlab_core::judgement::Judgement;
 use latlab_core::run_state::{Action, Event, Machine, Mark, Outcome, Patience, State, Step, Wish};
 use latprobe::spec::Spec;
@@ -306,7 +307,7 @@ impl<'a> RunTask<'a> {
                 Ok(answer)
             }
             Err(BoardError::NoSuchRun { run_id }) => {
-                match self.was_reset().await {
+                match self.was_reset().await? {
                     Ok(true) => {
                         self.reason = Some("the board was reset in mid-run, and its work directory is lost".to_owned());
                         return Ok(Event::Reset);
@@ -329,9 +330,14 @@ impl<'a> RunTask<'a> {
     }
 
     /// Whether the board runs in another boot than the one that was measured on last.
-    async fn was_reset(&self) -> Result<bool, BoardError> {
-        let now = self.board.boot_id().await?;
-        Ok(self.mirrors.boot_id().is_some_and(|before| !now.is_empty() && before != now))
+    async fn was_reset(&self) -> Result<Result<bool, BoardError>, StoreError> {
+        let before = match self.mirrors.boot_id() {
+            Some(before) => Some(before.to_owned()),
+            // Nothing of it is at home yet.
+            None => Facts::parse(&self.dir.facts_of_last_boot()?).boot_id,
+        };
+        let now = self.board.boot_id().await;
+        Ok(now.map(|now| before.is_some_and(|before| !now.is_empty() && before != now)))
     }
 
     /// After a reset: what is left is handed over as a new segment, or everything begins again.

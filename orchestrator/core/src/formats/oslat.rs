@@ -53,6 +53,7 @@ impl Run {
         if *self.width.get_or_insert(step) != step {
             self.gap.get_or_insert(line);
         }
+        self.width = self.width.map(|width| width.min(step));
         self.last_edge = Some(edge);
         self.with_overflow |= overflow;
         if !context.room_for_bins(counts.iter().filter(|n| **n > 0).count()) {

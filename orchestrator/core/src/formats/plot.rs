@@ -126,13 +126,18 @@ impl Run {
         measurement
     }
 
+    /// The rows that count samples.
+    fn inner(&self) -> &[(u64, u64)] {
+        let inner =
+            if self.xenomai { self.rows.get(1..self.rows.len().max(2) - 1) } else { Some(self.rows.as_slice()) };
+        inner.unwrap_or_default()
+    }
+
     /// All rows between the first and the last occupied one are printed, and minimum and maximum lie in these.
     fn ends(&self, thread: &Thread, measurement: &mut Measurement) {
         /// Places are printed with six digits.
         const EXACT_NS: u64 = 99_999_000;
-        let inner =
-            if self.xenomai { self.rows.get(1..self.rows.len().max(2) - 1) } else { Some(self.rows.as_slice()) };
-        let inner = inner.unwrap_or_default();
+        let inner = self.inner();
         let step = inner.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or(1000);
         let gap = inner.windows(2).find(|pair| pair[1].0 < EXACT_NS && pair[1].0 - pair[0].0 != step);
         if let Some([_, (place, _)]) = gap {
@@ -141,19 +146,24 @@ impl Run {
         let (Some((first, _)), Some((last, _))) = (inner.first(), inner.last()) else { return };
         let from = if self.xenomai { first.saturating_sub(step / 2) } else { *first };
         let to = if self.xenomai { last.saturating_add(step / 2) } else { last.saturating_add(step) };
-        let ns = |value: Option<i64>| value.and_then(|ns| u64::try_from(ns).ok());
-        if ns(thread.min_ns).is_some_and(|min| min.saturating_add(step) < from || min > to) {
-            measurement.incomplete("the minimum lies in no row: rows at the begin are missing");
+        let closed = |outer: Option<&(u64, u64)>, edge: u64| outer.is_none_or(|(place, _)| *place == edge);
+        if self.xenomai && to < EXACT_NS && !(closed(self.rows.first(), from) && closed(self.rows.last(), to)) {
+            measurement.incomplete("a row at an end of the curve is missing");
         }
-        if self.outliers.is_none() && ns(thread.max_ns).is_some_and(|max| max >= to.saturating_add(step)) {
-            measurement.incomplete("the maximum lies in no row: rows at the end are missing");
+        let ns = |value: Option<i64>| value.and_then(|ns| u64::try_from(ns).ok());
+        if ns(thread.min_ns).is_some_and(|min| min < from || min >= to) {
+            measurement.warn("the minimum lies in none of the rows");
+        }
+        if self.outliers.is_none() && ns(thread.max_ns).is_some_and(|max| max >= to) {
+            measurement
+                .warn("the maximum lies beyond the rows: the last one also counts larger values, or rows are missing");
         }
     }
 
     /// Rows stand for the middle of a bucket, with one added to each count; the first and the last row, of count 1,
     /// only close the curve.
     fn xenomai_bins(&mut self, thread: &mut Thread, measurement: &mut Measurement) {
-        let width = self.rows.get(1..3).map_or(1000, |pair| pair[1].0 - pair[0].0);
+        let width = self.inner().windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or(1000);
         let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else { return };
         if self.rows.len() < 3 || first.1 != 1 || last.1 != 1 {
             measurement.incomplete("the rows that close the curve are missing: the file is cut");
@@ -227,7 +237,8 @@ impl Plot {
 impl Family for Plot {
     fn line(&mut self, line: Line<'_>, context: &mut Context) -> bool {
         match line.text.first() {
-            Some(b'#') => self.comment(line.text[1..].trim_ascii(), line.number, context),
+            // Without its end a value may be cut.
+            Some(b'#') if line.ended => self.comment(line.text[1..].trim_ascii(), line.number, context),
             Some(b'0'..=b'9') => match &mut self.run {
                 Some(run) => {
                     run.row(line, context);

@@ -131,7 +131,7 @@ mod tests {
             ("/proc/version", "Linux version 9.9 #2 SMP\n", "the kernel build was "),
             ("/sys/devices/system/cpu/online", "0\n", "the set of online CPUs was 0-1"),
         ] {
-            let now = Facts::parse(&captures_with(&[(path, text)]));
+            let now = Facts::parse(&captures_with(path, text));
             let boots = (&stored.before, &now);
             let error =
                 remainder(&cell(&stored), &stored.target, &stored.spec, &stored.segments, boots, 1).unwrap_err();

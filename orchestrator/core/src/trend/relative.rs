@@ -19,12 +19,7 @@ pub enum Standings {
 
 /// The runs' figures (lower is better) against the `baseline`: regressed only when a run and `confirm` more are all
 /// suspicious, so that one bad night fails nothing. A figure that is missing tells nothing, and is no pass.
-pub fn relative(
-    rule: Rule,
-    baseline: &[f64],
-    runs: &[Option<f64>],
-    confirm: usize,
-) -> (Standings, Vec<Option<Night>>) {
+pub fn relative(rule: Rule, baseline: &[f64], runs: &[Option<f64>], confirm: usize) -> (Standings, Vec<Option<Night>>) {
     let nights: Vec<Option<Night>> = runs.iter().map(|run| run.map(|figure| stands(rule, baseline, figure))).collect();
     let standings = || nights.iter().map(|night| night.map_or(Standing::CannotTell, |night| night.standing));
     let outcome = if nights.is_empty() || standings().any(|standing| standing == Standing::CannotTell) {

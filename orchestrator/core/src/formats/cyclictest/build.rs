@@ -1,7 +1,7 @@
 //! A run as read → a measurement.
 
-use super::histogram::Footer;
 use super::histogram::Rows;
+use super::histogram::{Column, Footer};
 use super::tally::Tally;
 use super::{Run, Status};
 use crate::formats::measurement::{Kind, Measurement, Thread};
@@ -139,7 +139,7 @@ fn from_histogram(thread: &mut Thread, run: &Run, column: usize, unit: Unit, mea
                 return;
             };
             thread.binned = binned;
-            ends(thread, rows.ends, unit, measurement);
+            ends(thread, rows, unit, measurement);
             Some(binned)
         }
         None => None,
@@ -169,9 +169,10 @@ fn reaches_maximum(rows: Option<&Rows>, max_ns: Option<i64>, unit: Unit) -> bool
 }
 
 /// From rt-tests 2.7 on rows may be missing without any trace but this: the minimum lies in the lowest occupied bin,
-/// and the maximum in the highest if nothing lies beyond.
-fn ends(thread: &Thread, occupied: Option<(u64, u64)>, unit: Unit, measurement: &mut Measurement) {
-    let Some((lowest, highest)) = occupied else { return };
+/// and the maximum in the highest if nothing lies beyond; then the mean is that of the rows, which the footer cuts to whole
+/// units.
+fn ends(thread: &Thread, rows: &Column, unit: Unit, measurement: &mut Measurement) {
+    let Some((lowest, highest)) = rows.ends else { return };
     let ns = |bin: u64| bin.checked_mul(unit.nanoseconds()).and_then(|ns| i64::try_from(ns).ok());
     if let (Some(min), Some(lowest)) = (thread.min_ns.filter(|min| *min >= 0), ns(lowest))
         && min != lowest
@@ -186,6 +187,18 @@ fn ends(thread: &Thread, occupied: Option<(u64, u64)>, unit: Unit, measurement: 
             "{}: no row holds the maximum of {max} ns, the highest is {highest} ns",
             thread.name()
         ));
+    }
+    if let (Some(stated), Some(sum), Some(weight), Some(0)) = (thread.mean_ns, rows.sum, rows.weight, thread.overflow)
+        && sum > 0
+    {
+        let of_rows = weight as f64 / sum as f64 * unit.nanoseconds() as f64;
+        let unit = unit.nanoseconds() as f64;
+        if !(-0.5 * unit..1.5 * unit).contains(&(of_rows - stated)) {
+            measurement.warn(format!(
+                "{}: the mean of the rows is {of_rows:.0} ns, the stated one {stated} ns",
+                thread.name()
+            ));
+        }
     }
 }
 

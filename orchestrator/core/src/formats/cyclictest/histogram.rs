@@ -37,6 +37,8 @@ pub(super) struct Column {
     pub(super) ends: Option<(u64, u64)>,
     /// Samples; `None` beyond 64 bits.
     pub(super) sum: Option<u64>,
+    /// Samples times their indices; `None` beyond 64 bits.
+    pub(super) weight: Option<u64>,
 }
 
 impl Rows {
@@ -156,7 +158,7 @@ impl Rows {
 
     fn store(&mut self, index: u64, counts: &[u64], context: &mut Context) {
         if self.columns.is_empty() {
-            self.columns = vec![Column { bins: Vec::new(), ends: None, sum: Some(0) }; counts.len()];
+            self.columns = vec![Column { bins: Vec::new(), ends: None, sum: Some(0), weight: Some(0) }; counts.len()];
         }
         self.last_index = Some(index);
         let keep = !context.without_bins;
@@ -170,6 +172,8 @@ impl Rows {
                 }
                 column.ends = Some((column.ends.map_or(index, |(lowest, _)| lowest), index));
                 column.sum = column.sum.and_then(|sum| sum.checked_add(*count));
+                let weight = index.checked_mul(*count);
+                column.weight = column.weight.zip(weight).and_then(|(sum, weight)| sum.checked_add(weight));
             }
         }
         if self.last_is_sum

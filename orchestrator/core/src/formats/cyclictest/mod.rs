@@ -149,6 +149,14 @@ impl Cyclictest {
             self.sample(sample, line.number, context);
             return true;
         }
+        // A row in a notation that no version prints (`000,012`).
+        let numbers = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'\t' | b',' | b'.');
+        if let Some(rows) = self.run.as_mut().filter(|_| self.in_rows).and_then(|run| run.rows.as_mut())
+            && line.text.iter().all(numbers)
+        {
+            rows.damaged.get_or_insert((0, line.number)).0 += 1;
+            return true;
+        }
         if !self.in_rows && Rows::looks_like_row(line.text) {
             self.heading(line.number, context);
             self.run(line.number, context).headless = true;
