@@ -2,6 +2,7 @@
 
 pub mod comparison;
 pub mod index;
+pub mod night;
 pub mod published;
 pub mod recipe;
 pub mod sides;

@@ -11,6 +11,7 @@ mod compared;
 mod faults;
 mod files;
 mod import;
+mod lies;
 mod links;
 mod nights;
 mod resets;
