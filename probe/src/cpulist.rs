@@ -1,12 +1,14 @@
 //! The kernel's CPU list text: `0-3,5`, `""`, `0-6:1/2`.
 
-use std::{collections::BTreeSet, fmt};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 /// Largest CPU number accepted, the kernel's `CONFIG_NR_CPUS` ceiling.
 pub const MAX_CPU: u32 = 8191;
 
-/// A sorted set of CPU numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
+/// A sorted set of CPU numbers. In JSON it is its text.
+#[derive(Debug, Clone, PartialEq, Eq, Default, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct CpuList(Vec<u32>);
 
 /// Why a text is no CPU list.
@@ -93,6 +95,28 @@ impl CpuList {
     }
 }
 
+impl FromStr for CpuList {
+    type Err = BadCpuList;
+
+    fn from_str(text: &str) -> Result<Self, BadCpuList> {
+        Self::parse(text)
+    }
+}
+
+impl TryFrom<String> for CpuList {
+    type Error = BadCpuList;
+
+    fn try_from(text: String) -> Result<Self, BadCpuList> {
+        Self::parse(&text)
+    }
+}
+
+impl From<CpuList> for String {
+    fn from(list: CpuList) -> Self {
+        list.to_string()
+    }
+}
+
 impl FromIterator<u32> for CpuList {
     fn from_iter<I: IntoIterator<Item = u32>>(iter: I) -> Self {
         Self(iter.into_iter().collect::<BTreeSet<u32>>().into_iter().collect())
@@ -150,6 +174,15 @@ mod tests {
             let list: CpuList = cpus.iter().copied().collect();
             assert_eq!(list.to_string(), text);
             assert_eq!(CpuList::parse(text).unwrap(), list);
+            let json = serde_json::to_string(&list).unwrap();
+            assert_eq!(json, format!("{text:?}"));
+            assert_eq!(serde_json::from_str::<CpuList>(&json).unwrap(), list);
         }
+    }
+
+    #[test]
+    fn a_stored_text_that_is_no_list_is_refused_by_name() {
+        let error = serde_json::from_str::<CpuList>("\"1-x\"").unwrap_err().to_string();
+        assert!(error.contains("`1-x` is no CPU list"), "{error}");
     }
 }

@@ -36,6 +36,12 @@ pub struct Spec {
     pub loads: Vec<Load>,
     /// Settings changed for the run and put back after it.
     pub apply: Vec<Setting>,
+    /// Processes that stand still for the run, by name (`comm`), and go on after it.
+    #[serde(default)]
+    pub halt: Vec<String>,
+    /// Other real-time threads at this priority or above are lowered below it for the run (2..=99).
+    #[serde(default)]
+    pub lower_from: Option<u32>,
     /// Weaknesses of the set-up that the campaign accepts; any other refuses the run.
     pub accept: Vec<Weakness>,
 }
@@ -146,8 +152,17 @@ pub struct Load {
 pub struct Setting {
     /// Absolute path.
     pub path: String,
-    /// Text to write, without the final newline.
+    /// Text to write, without the final newline; empty: the file is emptied.
     pub value: String,
+    /// The run goes on without it where the kernel refuses: some interrupts cannot be moved.
+    #[serde(default)]
+    pub optional: bool,
+}
+
+/// Kernel threads that run at `SCHED_FIFO` 99 by design (`migration/0`, `watchdog/1`, `posixcputmr/0`): nothing competes with them,
+/// and they compete with nothing for long.
+pub fn is_kernels_own(name: &str) -> bool {
+    ["migration/", "watchdog/", "posixcputmr/"].iter().any(|start| name.starts_with(start))
 }
 
 /// What would make figures worthless unless the campaign says that it knows.

@@ -1,6 +1,7 @@
-//! Developer commands: `cargo xtask demo`, `test`, `ci`, `cross`, `lab`.
+//! Developer commands: `cargo xtask demo`, `test`, `ci`, `cross`, `lab`, `bench`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool; its rooms print what they do")]
 
+mod bench;
 mod build;
 mod ci;
 mod cross;
@@ -35,12 +36,14 @@ enum Command {
     Test(test::Options),
     /// Format, lints, documentation, house rules and the quick tests: for every commit.
     Ci,
-    /// The house rules alone: layers, file lengths, lists of files that documents keep.
     /// Static probes for boards, into target/probes/TRIPLE/latprobe.
     Cross(cross::Options),
     /// Emulated boards.
     #[command(subcommand)]
     Lab(lab::Action),
+    /// Figures that documents state, measured again and written there.
+    Bench(bench::Options),
+    /// The house rules alone: layers, file lengths, lists of files that documents keep.
     Tidy,
 }
 
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::main(),
         Command::Tidy => tidy::main(),
         Command::Lab(action) => lab::main(&action),
+        Command::Bench(options) => bench::main(&options),
         Command::Cross(options) => cross::main(&options),
     };
     match outcome {

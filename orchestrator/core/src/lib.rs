@@ -12,6 +12,7 @@ pub mod judgement;
 pub mod latency;
 pub mod plain;
 pub mod quantity;
+pub mod recipe;
 pub mod resolve;
 pub mod result;
 pub mod run_state;

@@ -4,6 +4,7 @@ use crate::campaign::model::Preemption;
 use crate::judgement::{Finding, Judgement, LimitOutcome, Validity, Verdict};
 use crate::latency::{Distribution, Probability, Summary, Value, merge_segments, merge_threads, per_period, summarise};
 use crate::quantity::total;
+use crate::recipe::{self, Later, Recipe, Subject};
 use crate::resolve::{governors, instrument_name};
 use crate::verdict::{Evidence, load_rows};
 use latprobe::spec::{Length, Policy, Sleep};
@@ -81,6 +82,8 @@ pub struct RunResult {
     pub findings: Vec<Finding>,
     /// Every limit of the gate.
     pub limits: Vec<LimitOutcome>,
+    /// The recipe's checks of the board as it was before the run; interrupts as they fired in the run.
+    pub recipe: Recipe,
 }
 
 /// Validity and verdict of an earlier judgement.
@@ -312,6 +315,12 @@ impl RunResult {
             verdict: judgement.verdict,
             findings: judgement.findings,
             limits: judgement.limits,
+            recipe: recipe::judge(&Subject {
+                facts: evidence.before,
+                later: evidence.after.map(|facts| Later { facts, after_run: true }),
+                target: Some(evidence.target),
+                settings: Some(evidence.settings),
+            }),
         }
     }
 

@@ -59,10 +59,10 @@ pub(crate) fn captures_with(path: &str, text: &str) -> Vec<Capture> {
 
 pub(crate) fn settings() -> Settings {
     Settings {
-        boot: Boot { kernel: None, isolcpus: Some("1".into()), append: vec!["threadirqs".into()] },
+        boot: Boot { kernel: None, isolcpus: Some([1].into_iter().collect()), append: vec!["threadirqs".into()] },
         measure: Measure {
             instrument: Kind::Latprobe,
-            cpus: Cpus::List("1".into()),
+            cpus: Cpus::List([1].into_iter().collect()),
             interval_ns: MS,
             distance_ns: 0,
             offset_ns: 0,

@@ -111,7 +111,7 @@ async fn free(board: &Board, deployed: &Deployed, execution: &str) -> Result<Opt
     Ok(Some(runs))
 }
 
-fn find(common: &Common, name: &str) -> Result<Target, Exit> {
+pub(super) fn find(common: &Common, name: &str) -> Result<Target, Exit> {
     let found = Library::of_user().find(Kind::Target, name, &on_command_line("TARGET", name));
     match found.and_then(|found| target::load(&found.name, &found.text)) {
         Ok(loaded) => Ok(loaded.target),
@@ -122,7 +122,7 @@ fn find(common: &Common, name: &str) -> Result<Target, Exit> {
     }
 }
 
-fn on_board<T>(
+pub(super) fn on_board<T>(
     common: &Common,
     target: &Target,
     work: impl AsyncFnOnce(&Board, &Deployed) -> Result<T, BoardError>,

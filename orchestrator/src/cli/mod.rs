@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod diagnostics;
 mod diff;
+mod doctor;
 mod export;
 mod gate;
 mod history;
@@ -61,6 +62,7 @@ enum Verb {
     Check(check::Args),
     Import(import::Args),
     Plan(plan::Args),
+    Doctor(doctor::Args),
     Run(run::RunArgs),
     #[command(visible_alias = "attach")]
     Resume(run::ResumeArgs),
@@ -98,6 +100,7 @@ fn run(cli: &Cli) -> Exit {
         Verb::Check(args) => check::run(&cli.common, args),
         Verb::Import(args) => import::run(&cli.common, args),
         Verb::Plan(args) => plan::run(&cli.common, args),
+        Verb::Doctor(args) => doctor::run(&cli.common, args),
         Verb::Run(args) => run::run(&cli.common, args),
         Verb::Resume(args) => run::resume(&cli.common, args),
         Verb::Stop(args) => run::stop(&cli.common, args),

@@ -161,8 +161,8 @@ fn whole_seconds(ns: u64) -> u64 {
 
 fn boot(boot: &Boot) -> String {
     let mut words: Vec<String> = boot.kernel.iter().cloned().collect();
-    match boot.isolcpus.as_deref() {
-        Some("") => words.push("no isolcpus".to_owned()),
+    match &boot.isolcpus {
+        Some(list) if list.is_empty() => words.push("no isolcpus".to_owned()),
         Some(list) => words.push(format!("isolcpus={list}")),
         None => {}
     }
@@ -174,7 +174,7 @@ fn cpus(cpus: &Cpus) -> String {
     match cpus {
         Cpus::All => "all".to_owned(),
         Cpus::Isolated => "isolated".to_owned(),
-        Cpus::List(list) => list.clone(),
+        Cpus::List(list) => list.to_string(),
         Cpus::Unpinned(count) => format!("{count} threads"),
     }
 }

@@ -150,14 +150,14 @@ impl Fitted {
     }
 }
 
-fn parse_set(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_set(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE, such as duration=60s".to_owned()),
     }
 }
 
-fn parse_only(text: &str) -> Result<(String, Vec<String>), String> {
+pub(super) fn parse_only(text: &str) -> Result<(String, Vec<String>), String> {
     // A cell's name holds `=` itself (`cell=isolcpus=1,load=idle`): the first one ends the key.
     let (key, values) =
         parse_set(text).map_err(|_| "write KEY=VALUE[,VALUE], such as cell=native-isolated".to_owned())?;

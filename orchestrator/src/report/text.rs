@@ -2,6 +2,7 @@
 
 mod histogram;
 
+use super::recipe;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use latlab_core::judgement::{Finding, Outcome, Validity, Verdict};
 use latlab_core::quantity::{count, duration, latency, micros, percent};
@@ -25,6 +26,7 @@ pub fn render(result: &RunResult, width: usize) -> String {
     closing(result, width, &mut out);
     reasons(result, width, &mut out);
     limits(result, width, &mut out);
+    out.push_str(&recipe::section(&result.recipe, width));
     worst(result, &mut out);
     out.push_str(&histogram::render(result, width));
     let _ = writeln!(out, "\nstored in {}", result.identity.stored_in);

@@ -6,6 +6,7 @@
 //!                     runs/<cell>-<target>-<n>/
 //!                         spec.json           as submitted to the board
 //!                         facts-before/captures.jsonl  facts-after/captures.jsonl
+//!                         recipe.json         the recipe's checks of the board, derived from the facts before
 //!                         stream-<segment>    mirror of the board's stream: the truth
 //!                         contacts.jsonl      when the host talked to the board
 //!                         loads/<name>.log    each load's output, its first 1 MiB

@@ -2,6 +2,7 @@ use super::manifest::{self, MANIFEST_FORMAT};
 use super::{Manifest, Plan, PlannedRun, StoreError, files};
 use latlab_core::facts::Facts;
 use latlab_core::judgement::{JUDGEMENT_FORMAT, Judgement};
+use latlab_core::recipe::Recipe;
 use latlab_core::verdict::Files;
 use latprobe::spec::{SPEC_FORMAT, Spec};
 use latprobe::status::Capture;
@@ -191,6 +192,11 @@ impl RunDir {
         files::write_json(&self.path.join("verdict.json"), judgement)
     }
 
+    /// Stores the recipe's checks of the board before the run.
+    pub fn write_recipe(&self, recipe: &Recipe) -> Result<(), StoreError> {
+        files::write_json(&self.path.join("recipe.json"), recipe)
+    }
+
     /// Adds a contact.
     pub fn add_contact(&self, contact: &Contact) -> Result<(), StoreError> {
         let path = self.path.join("contacts.jsonl");
@@ -214,6 +220,11 @@ impl RunDir {
     /// The local copy of a segment, ready to be continued.
     pub fn mirror(&self, segment: u32) -> Result<StreamMirror, StoreError> {
         StreamMirror::open(&self.segment_path(segment))
+    }
+
+    /// A captured board: the lines that `latprobe facts` printed.
+    pub fn read_captures(path: &Path) -> Result<Vec<Capture>, StoreError> {
+        files::read_lines(path)
     }
 
     fn facts_path(&self, when: FactsWhen) -> PathBuf {

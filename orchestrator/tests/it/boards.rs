@@ -14,7 +14,7 @@ fn the_probe_is_sent_once() {
     let place = Workplace::new();
     let sshd = Sshd::start(&place);
     place.target("board", &sshd.target());
-    let work = place.path().join("board-work/latlab");
+    let work = place.work();
     place.run(&["run", "short"]).expect(0, &format!(", uploaded to {}", work.display()));
     place.run(&["run", "short"]).expect(0, &format!(", already in {}", work.display()));
     // A probe that was damaged on the board is replaced.

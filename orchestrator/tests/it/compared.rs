@@ -223,7 +223,7 @@ pub(crate) fn night_in(results: &Path, execution: &str, minutes: u64, change: im
     let writer = Store::create(results).and_then(|s| s.create_execution(&plan)).expect("a writable store");
     for (number, planned) in (0u32..).zip(&plan.runs) {
         let cell: &Cell = plan.cell(planned).expect("planned");
-        let isolated = cell.settings.boot.isolcpus.as_deref() == Some("1");
+        let isolated = cell.settings.boot.isolcpus.as_ref().is_some_and(|list| list.contains(1));
         let mut state = Board { isolated, boot: u64::from(number), hz: 250, minutes, level: 100, spoilt: false };
         change(number, &mut state);
         let facts = captures(state);

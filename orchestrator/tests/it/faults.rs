@@ -1,25 +1,17 @@
 //! What breaks in the midst of a run, and what must come of it.
 
-use crate::support::sshd::{Sshd, free_port};
+use crate::support::sshd::{self, free_port};
 use crate::support::{Workplace, can_run, processes, wait_for};
 use latlab::store::journal::Entry;
 use latlab_core::run_state::{Mark, Step};
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
-const NEEDS: [&str; 3] = ["sshd", "ssh", "ssh-keygen"];
-
 #[test]
 fn a_connection_that_is_killed_in_mid_run() {
-    if !can_run(&NEEDS) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some((place, mut sshd)) = Workplace::over_ssh() else { return };
     place.campaign("long", "12s", "");
-    let mut sshd = Sshd::start(&place);
-    place.target("board", &sshd.target());
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
+    let running = place.measuring("long");
     sshd.kill_sessions();
     place.wait_for_cycles(2000);
     // The server is away for a while, too.
@@ -30,20 +22,14 @@ fn a_connection_that_is_killed_in_mid_run() {
     said.expect(0, "no answer for ");
     said.expect(0, "answers again after ");
     assert_eq!(place.assert_whole(), 1);
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 #[test]
 fn a_host_that_is_killed_in_mid_run() {
-    if !can_run(&NEEDS) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some((place, _sshd)) = Workplace::over_ssh() else { return };
     place.campaign("long", "5s", "");
-    let sshd = Sshd::start(&place);
-    place.target("board", &sshd.target());
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
+    let running = place.measuring("long");
     running.signal("KILL");
     assert_eq!(running.wait().code, None);
     // A new campaign does not take the board away from the run.
@@ -51,7 +37,7 @@ fn a_host_that_is_killed_in_mid_run() {
     let said = place.run(&["resume"]);
     said.expect(0, "going on with ");
     assert_eq!(place.assert_whole(), 1);
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
     place.run(&["resume"]).expect(0, "nothing to do: every execution is finished");
 }
 
@@ -88,19 +74,15 @@ fn a_host_that_is_killed_at_any_step() {
         let said = place.run(&["resume"]);
         assert_eq!(said.code, Some(0), "after {step:?} {mark:?}: {said:#?}");
         assert_eq!(place.assert_whole(), 1, "after {step:?} {mark:?}");
-        place.assert_clean(&place.path().join("board-work/latlab"));
+        place.assert_clean(&place.work());
     }
 }
 
 #[test]
 fn a_host_that_is_killed_after_the_judgement() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
-    place.target("board", "transport = \"local\"\n");
+    let Some(place) = Workplace::local() else { return };
     place.run(&["run", "short"]).expect(0, "board: default-board-1: VALID");
-    let work = place.path().join("board-work/latlab");
+    let work = place.work();
     let path = place.executions()[0].path().join("journal.jsonl");
     let whole = std::fs::read_to_string(&path).unwrap();
     let execution = place.executions()[0].name().to_owned();
@@ -129,14 +111,9 @@ fn a_host_that_is_killed_after_the_judgement() {
 
 #[test]
 fn results_that_are_removed_in_mid_run() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     place.campaign("long", "60s", "");
-    place.target("board", "transport = \"local\"\n");
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
+    let running = place.measuring("long");
     let execution = place.executions()[0].name().to_owned();
     // What is written in between makes it fail.
     wait_for("the removal", 10, || std::fs::remove_dir_all(place.path().join("results")).ok());
@@ -151,12 +128,8 @@ fn results_that_are_removed_in_mid_run() {
 
 #[test]
 fn a_supervisor_that_is_killed() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     place.campaign("long", "60s", "");
-    place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "long"]);
     place.wait_for_cycles(1000);
     let run_id = &place.executions()[0].plan().runs[0].run_id.clone();
@@ -166,16 +139,15 @@ fn a_supervisor_that_is_killed() {
     let said = running.wait();
     said.expect(6, "default-board-1: INVALID, NOT JUDGED");
     // What was checkpointed before is kept.
-    let execution = &place.executions()[0];
-    let (_, run) = execution.runs().next().unwrap();
+    let (_, run) = place.first_run();
     assert!(run.fold().unwrap()[0].threads[0].histogram.total() > 0);
     assert_eq!(run.verify().unwrap(), Vec::<String>::new());
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 #[test]
 fn a_board_that_is_away_does_not_touch_the_other() {
-    if !can_run(&NEEDS) {
+    if !can_run(&sshd::NEEDS) {
         return;
     }
     let place = Workplace::new();
@@ -215,22 +187,16 @@ fn a_full_disk_on_the_host() {
     std::fs::remove_dir(place.path().join("results")).unwrap();
     std::fs::rename(place.path().join("kept"), place.path().join("results")).unwrap();
     assert_eq!(place.assert_whole(), 1);
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 /// As a reset leaves it that comes before the file system has written what is in the probe.
 #[test]
 fn a_probe_that_is_cut_short_on_the_board() {
-    if !can_run(&NEEDS) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some((place, _sshd)) = Workplace::over_ssh() else { return };
     place.campaign("long", "12s", "");
-    let sshd = Sshd::start(&place);
-    place.target("board", &sshd.target());
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
-    let work = place.path().join("board-work/latlab");
+    let running = place.measuring("long");
+    let work = place.work();
     let is_probe = |path: &std::path::PathBuf| path.to_string_lossy().contains("/latprobe-");
     let probe = std::fs::read_dir(&work).unwrap().map(|entry| entry.unwrap().path()).find(is_probe).unwrap();
     let (whole, empty) = (std::fs::metadata(&probe).unwrap(), work.join("empty"));
@@ -246,29 +212,25 @@ fn a_probe_that_is_cut_short_on_the_board() {
 
 #[test]
 fn a_work_directory_that_is_lost_with_the_board() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     place.campaign("long", "60s", "[plan]\nrepeat = 2\n");
-    place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "long"]);
     place.wait_for_cycles(1000);
     // As a reset of a board whose work directory is a tmpfs: no process is left, and no file.
     let run_id = place.executions()[0].plan().runs[0].run_id.clone();
-    let work = place.path().join("board-work/latlab");
+    let work = place.work();
     while let Some((pid, _)) = processes::mentioning(&run_id).into_iter().find(|(pid, _)| *pid != running.pid()) {
         processes::kill(pid);
     }
     std::fs::remove_dir_all(&work).unwrap();
     let said = running.wait();
     said.expect(5, "default-board-1: board lost; INVALID, NOT JUDGED: the board no longer has run ");
-    let execution = &place.executions()[0];
-    let (_, run) = execution.runs().next().unwrap();
+    let (_, run) = place.first_run();
     assert!(run.fold().unwrap()[0].threads[0].histogram.total() > 0);
     assert_eq!(run.verify().unwrap(), Vec::<String>::new());
     // The board is there again, empty: what was not begun is measured.
     let resumed = place.start(&["resume"]);
+    let execution = &place.executions()[0];
     wait_for("the second run", 60, || execution.runs().nth(1)?.1.segment_bytes(0).ok().filter(|b| b.len() > 500));
     resumed.signal("TERM");
     resumed.wait().expect(6, "default-board-2: INVALID");
@@ -277,17 +239,13 @@ fn a_work_directory_that_is_lost_with_the_board() {
 
 #[test]
 fn a_stream_that_was_damaged_on_the_board() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     // The host does not look before the end, so that the damage is all that it can get.
     place.campaign("quiet", "5s", "mode = \"end\"\n");
-    place.target("board", "transport = \"local\"\n");
     let running = place.start(&["run", "quiet"]);
     let stream = wait_for("an execution", 30, || {
         let run_id = &place.executions().first()?.plan().runs[0].run_id.clone();
-        Some(place.path().join("board-work/latlab/runs").join(run_id).join("stream-0"))
+        Some(place.work().join("runs").join(run_id).join("stream-0"))
     });
     let length = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
     wait_for("checkpoints on the board", 60, || (length(&stream) > 4000).then_some(()));
@@ -299,8 +257,8 @@ fn a_stream_that_was_damaged_on_the_board() {
     // A checkpoint is 4 % of so short a run, too much for figures that can be used.
     said.expect(6, "default-board-1: INVALID");
     assert!(said.stdout.contains("2 damaged places") && said.stdout.contains(" too few"), "{said:#?}");
-    let (_, run) = place.executions()[0].runs().next().map(|(planned, run)| (planned.clone(), run)).unwrap();
+    let (_, run) = place.first_run();
     let folded = &run.fold().unwrap()[0];
     assert!(!folded.damage.is_empty() && folded.end.is_some());
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }

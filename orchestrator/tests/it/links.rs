@@ -123,7 +123,7 @@ fn through_a_jump_host() {
     place.target("board", &board.target_to("behind", &[&board.host_key()]));
     place.run(&["run", "short"]).expect(0, "board: default-board-1: VALID");
     assert!(jump.log().contains("Accepted publickey for root"), "{}", jump.log());
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 #[test]

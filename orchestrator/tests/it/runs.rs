@@ -1,7 +1,7 @@
 //! Whole runs, and what people do in the midst of them.
 
 use crate::support::dropbear::{self, Dropbear};
-use crate::support::sshd::{Options, Sshd};
+use crate::support::sshd::{self, Options, Sshd};
 use crate::support::{Running, Workplace, can_run, processes, wait_for};
 use latlab::store::journal::Entry;
 use latlab_core::run_state::{Mark, Step};
@@ -10,24 +10,18 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-const NEEDS: [&str; 3] = ["sshd", "ssh", "ssh-keygen"];
-
 #[test]
 fn locally() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
-    place.target("board", "transport = \"local\"\n");
+    let Some(place) = Workplace::local() else { return };
     let said = place.run(&["run", "short"]);
     said.expect(0, "board: default-board-1: VALID, NOT JUDGED");
     assert_eq!(place.assert_whole(), 1);
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 #[test]
 fn over_openssh_as_root_and_through_become() {
-    if !can_run(&NEEDS) {
+    if !can_run(&sshd::NEEDS) {
         return;
     }
     let place = Workplace::new();
@@ -37,7 +31,7 @@ fn over_openssh_as_root_and_through_become() {
         place.run(&["run", "short"]).expect(0, "board: default-board-1: ");
     }
     assert_eq!(place.assert_whole(), 2);
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 #[test]
@@ -57,15 +51,14 @@ fn over_dropbear_into_a_root_of_busybox_alone() {
 
 #[test]
 fn stopped_and_left() {
-    if !can_run(&NEEDS) {
+    if !can_run(&sshd::NEEDS) {
         return;
     }
     let place = Workplace::new();
     place.campaign("long", "60s", "");
     place.target("board", "transport = \"local\"\n");
-    let work = place.path().join("board-work/latlab");
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
+    let work = place.work();
+    let running = place.measuring("long");
     running.signal("HUP");
     running.wait().expect(8, "left measuring: default-board-1; `latlab resume ");
     assert!(!processes::mentioning(place.executions()[0].name()).is_empty(), "the run was not left");
@@ -90,14 +83,9 @@ fn stopped_and_left() {
 
 #[test]
 fn stopped_from_elsewhere() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     place.campaign("long", "60s", "[plan]\nrepeat = 2\n");
-    place.target("board", "transport = \"local\"\n");
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
+    let running = place.measuring("long");
     place.run(&["stop"]).expect(5, &format!("error: process {} carries ", running.pid()));
     running.signal("KILL");
     running.wait();
@@ -105,19 +93,14 @@ fn stopped_from_elsewhere() {
     said.expect(6, "default-board-1: INVALID");
     said.expect(6, "1 of 2 runs not begun");
     assert!(place.executions()[0].runs().next().unwrap().1.judgement().unwrap().is_some());
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 #[test]
 fn a_board_whose_holder_is_gone_for_good() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     place.campaign("long", "60s", "");
-    place.target("board", "transport = \"local\"\n");
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
+    let running = place.measuring("long");
     running.signal("KILL");
     running.wait();
     let execution = place.executions()[0].name().to_owned();
@@ -131,23 +114,18 @@ fn a_board_whose_holder_is_gone_for_good() {
 
 #[test]
 fn the_output_of_a_load_comes_home_whole() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     let argv = r#"["sh", "-c", "seq 1 40000; exec sleep 60"]"#;
     place.campaign("talk", "1s", &format!("[loads.talk.command]\nargv = {argv}\n"));
-    place.target("board", "transport = \"local\"\n");
     place.run(&["run", "talk", "--set", "load=talk"]).expect(0, "");
-    let execution = &place.executions()[0];
-    let (_, run) = execution.runs().next().unwrap();
+    let (_, run) = place.first_run();
     let log = std::fs::read_to_string(run.path().join("loads/talk.log")).unwrap();
     assert!(log.len() > 200_000 && log.starts_with("1\n2\n") && log.ends_with("\n40000\n"), "{} bytes", log.len());
 }
 
 #[test]
 fn leaving_does_not_wait_for_a_board_that_hangs() {
-    if !can_run(&NEEDS) {
+    if !can_run(&sshd::NEEDS) {
         return;
     }
     let place = Workplace::new();
@@ -163,21 +141,16 @@ fn leaving_does_not_wait_for_a_board_that_hangs() {
     }
     running.wait().expect(6, "1 of 1 runs not begun");
     assert!(begun.elapsed().as_secs() < 40);
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
     let masters = processes::mentioning(&place.path().join("run").display().to_string());
     assert!(masters.is_empty(), "{masters:?}");
 }
 
 #[test]
 fn a_board_that_somebody_else_holds() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some(place) = Workplace::local() else { return };
     place.campaign("long", "60s", "");
-    place.target("board", "transport = \"local\"\n");
-    let running = place.start(&["run", "long"]);
-    place.wait_for_cycles(0);
+    let running = place.measuring("long");
     place.run(&["run", "short", "--results", "elsewhere"]).expect(5, "board: the board is held by tester@");
     let execution = place.executions()[0].name().to_owned();
     for verb in ["list", "show"] {
@@ -197,16 +170,11 @@ fn a_board_that_somebody_else_holds() {
 
 #[test]
 fn the_host_asks_only_at_the_end() {
-    if !can_run(&NEEDS) {
-        return;
-    }
-    let place = Workplace::new();
+    let Some((place, _sshd)) = Workplace::over_ssh() else { return };
     place.campaign("quiet", "3s", "mode = \"end\"\n");
-    let sshd = Sshd::start(&place);
-    place.target("board", &sshd.target());
     place.run(&["run", "quiet"]).expect(0, "VALID");
     assert_eq!(place.assert_whole(), 1);
-    let (_, run) = place.executions()[0].runs().next().map(|(planned, run)| (planned.clone(), run)).unwrap();
+    let (_, run) = place.first_run();
     let (folded, contacts) = (run.fold().unwrap(), run.contacts().unwrap());
     let measuring = folded[0].phases.iter().find(|p| p.kind == PhaseKind::Measuring).unwrap().mono_ns;
     let during = contacts.iter().filter(|c| c.mono_ns > measuring && c.mono_ns < measuring + 3_000_000_000).count();
@@ -216,11 +184,7 @@ fn the_host_asks_only_at_the_end() {
 
 #[test]
 fn events_for_programs() {
-    if !can_run(&[]) {
-        return;
-    }
-    let place = Workplace::new();
-    place.target("board", "transport = \"local\"\n");
+    let Some(place) = Workplace::local() else { return };
     let said = place.run(&["run", "short", "--format", "json"]);
     said.expect(0, "");
     let events: Vec<serde_json::Value> = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -267,7 +231,7 @@ fn the_question_on_a_terminal() {
         script.wait();
     }
     assert_eq!(place.assert_whole(), 1);
-    place.assert_clean(&place.path().join("board-work/latlab"));
+    place.assert_clean(&place.work());
 }
 
 /// A login of its own that becomes root by `sudo -n`, on a board made of this machine and other account files.

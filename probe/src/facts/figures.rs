@@ -26,7 +26,9 @@ pub(super) fn items(workdirs: &[String], since_ns: u64) -> Vec<Item> {
         Item::figure("arch", || Ok(std::env::consts::ARCH.to_owned())),
         Item::figure("probe", || Ok(crate::version())),
         Item::figure("adjtimex", discipline),
+        Item::figure("resolution_ns", || clock::resolution_ns().map(|ns| ns.to_string())),
         Item::figure("rt_threads", real_time_threads),
+        Item::figure("processes", processes),
         Item::figure("config.gz", packed_config),
         Item::figure("kernel_log", move || system::kernel_log(MAX_LOG).map(|log| log_since(&log, since_ns))),
     ];
@@ -113,6 +115,26 @@ fn real_time_threads() -> io::Result<String> {
     Ok(text)
 }
 
+/// One line per process: pid, parent, device number of its terminal, name.
+fn processes() -> io::Result<String> {
+    let mut text = String::new();
+    for process in fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Ok(stat) = fs::read_to_string(process.path().join("stat")) else { continue };
+        let Some((name, parent, tty)) = name_of(&stat) else { continue };
+        let _ = writeln!(text, "{pid} {parent} {tty} {name}");
+    }
+    Ok(text)
+}
+
+/// Name, parent and terminal of `/proc/PID/stat`.
+fn name_of(stat: &str) -> Option<(&str, &str, &str)> {
+    let (head, tail) = stat.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    let mut fields = tail.split_whitespace();
+    Some((name, fields.nth(1)?, fields.nth(2)?))
+}
+
 /// Fields 40 and 41 of `/proc/PID/stat`: real-time priority and policy. The name may hold anything, `)` and blanks too.
 fn policy_of(stat: &str) -> Option<(u32, usize)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(37);
@@ -171,6 +193,8 @@ mod tests {
         let tail = "S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 98 1 0 0";
         assert_eq!(policy_of(&format!("12 (a) S 1 (b) {tail}")), Some((98, 1)));
         assert_eq!(policy_of("12 (a"), None);
+        assert_eq!(name_of("12 (a) (b) S 7 12 12 1088 -1 0"), Some(("a) (b", "7", "1088")));
+        assert_eq!(name_of("12 (a"), None);
     }
 
     #[test]

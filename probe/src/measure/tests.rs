@@ -67,6 +67,8 @@ fn spec(threads: usize, bins: u32, worst: u32, warmup_ns: u64) -> Spec {
         housekeeping_cpus: vec![],
         loads: vec![],
         apply: vec![],
+        halt: vec![],
+        lower_from: None,
         accept: vec![],
     }
 }

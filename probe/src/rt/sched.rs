@@ -94,12 +94,32 @@ pub(crate) fn policy() -> io::Result<(Option<Policy>, u32)> {
 }
 
 fn scheduling_of(tid: i32) -> io::Result<(libc::c_long, u32)> {
+    let (policy, priority) = raw_scheduling_of(tid)?;
+    Ok((libc::c_long::from(policy) & !SCHED_RESET_ON_FORK, priority))
+}
+
+/// Policy, its flags included, and priority of a thread: what [`set_scheduling_of`] takes to give them back.
+pub(crate) fn raw_scheduling_of(tid: i32) -> io::Result<(i32, u32)> {
     // SAFETY: no pointers.
     let policy = checked(unsafe { libc::syscall(libc::SYS_sched_getscheduler, tid) })?;
     let mut param = Param { priority: 0 };
     // SAFETY: writes one int.
     checked(unsafe { libc::syscall(libc::SYS_sched_getparam, tid, &raw mut param) })?;
-    Ok((policy & !SCHED_RESET_ON_FORK, u32::try_from(param.priority).unwrap_or(0)))
+    // Policies and their flags have 31 bits.
+    Ok((i32::try_from(policy).unwrap_or(i32::MAX), u32::try_from(param.priority).unwrap_or(0)))
+}
+
+/// Policy, with its flags, and priority of any thread.
+pub(crate) fn set_scheduling_of(tid: i32, policy: i32, priority: u32) -> io::Result<()> {
+    let param = Param { priority: i32::try_from(priority).unwrap_or(i32::MAX) };
+    // SAFETY: reads one int.
+    checked(unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, libc::c_long::from(policy), &raw const param) })
+        .map(drop)
+}
+
+/// `SCHED_FIFO` or `SCHED_RR`, whatever its flags.
+pub(crate) fn is_real_time(policy: i32) -> bool {
+    matches!(libc::c_long::from(policy) & !SCHED_RESET_ON_FORK, SCHED_FIFO | SCHED_RR)
 }
 
 /// Pins the calling thread.

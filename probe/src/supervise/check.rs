@@ -48,6 +48,12 @@ pub(super) fn check(spec: &Spec) -> Result<()> {
             return Err(wrong(format!("loads[{i}].name"), format!("`{}` is there twice", load.name)));
         }
     }
+    if let Some(from) = spec.lower_from {
+        within("lower_from", from.into(), 2, 99, "a priority with one below it")?;
+    }
+    if spec.halt.iter().any(|name| name.is_empty() || name.contains('/')) {
+        return Err(wrong("halt", "holds no name of a process"));
+    }
     spec.apply.iter().enumerate().try_for_each(|(i, setting)| check_setting(i, setting))
 }
 

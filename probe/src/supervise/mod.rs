@@ -8,6 +8,7 @@ mod guard;
 mod journal;
 mod launch;
 mod loads;
+mod others;
 mod prepare;
 mod privileges;
 mod session;

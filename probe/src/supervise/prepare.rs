@@ -83,7 +83,7 @@ pub(super) fn settings(spec: &Spec) -> (Vec<Setting>, Option<String>) {
         return (settings, Some("missing".to_owned()));
     }
     // `n/a` is the kernel's word for no latency at all; 0 would mean no limit.
-    settings.extend(paths.into_iter().map(|path| Setting { path, value: "n/a".to_owned() }));
+    settings.extend(paths.into_iter().map(|path| Setting { path, value: "n/a".to_owned(), optional: false }));
     (settings, Some("per-cpu".to_owned()))
 }
 
@@ -120,7 +120,7 @@ pub(super) fn inspect(spec: &Spec) -> Result<(Undo, Option<String>)> {
     check::check_board(spec, &privileges::online())?;
     check_memory(spec)?;
     let (settings, dma) = settings(spec);
-    Ok((Undo::plan(&settings)?, dma))
+    Ok((Undo::plan(&settings, spec)?, dma))
 }
 
 /// Refuses counters that would leave the board without memory: they are locked, and the supervisor keeps a copy.

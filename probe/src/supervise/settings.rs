@@ -1,8 +1,9 @@
 //! Settings changed for a run, and put back however it ends.
 
 use super::dir::{RunDir, boot_id};
+use super::others::{self, Other};
 use crate::error::{Doing, Error, Result};
-use latprobe::spec::Setting;
+use latprobe::spec::{Setting, Spec};
 use serde::{Deserialize, Serialize};
 use std::{fs, io};
 
@@ -15,11 +16,14 @@ pub(super) struct Undo {
     pub(super) entries: Vec<Entry>,
 }
 
+/// One change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Entry {
-    pub(super) path: String,
-    pub(super) old: String,
-    pub(super) new: String,
+#[serde(rename_all = "snake_case")]
+pub(super) enum Entry {
+    /// A file below `/proc` or `/sys`.
+    File { path: String, old: String, new: String, optional: bool },
+    /// Somebody else's thread or process.
+    Other(Other),
 }
 
 /// Answer of `latprobe restore`.
@@ -42,8 +46,10 @@ fn current(path: &str) -> io::Result<String> {
 }
 
 fn write(path: &str, value: &str) -> io::Result<()> {
+    // Lists such as `set_event` are emptied by opening them so.
+    let mut file = fs::File::options().write(true).truncate(value.is_empty()).open(path)?;
     // One write call: the kernel takes each as a whole value.
-    io::Write::write_all(&mut fs::File::options().write(true).open(path)?, value.as_bytes())
+    io::Write::write_all(&mut file, value.as_bytes())
 }
 
 /// The same value however it is spaced or padded.
@@ -59,12 +65,20 @@ fn same(a: &str, b: &str) -> bool {
 
 impl Undo {
     /// Reads what the settings are now.
-    pub(super) fn plan(settings: &[Setting]) -> Result<Self> {
+    pub(super) fn plan(settings: &[Setting], spec: &Spec) -> Result<Self> {
         let mut entries = Vec::new();
-        for Setting { path, value } in settings {
-            let old = current(path).doing(|| format!("setting {path} cannot be read, so it could not be put back"))?;
-            entries.push(Entry { path: path.clone(), old, new: value.clone() });
+        for Setting { path, value, optional } in settings {
+            match current(path) {
+                Ok(old) => {
+                    entries.push(Entry::File { path: path.clone(), old, new: value.clone(), optional: *optional });
+                }
+                Err(_) if *optional => {}
+                Err(error) => {
+                    return Err(error).doing(|| format!("setting {path} cannot be read, so it could not be put back"));
+                }
+            }
         }
+        entries.extend(others::plan(spec)?.into_iter().map(Entry::Other));
         Ok(Self { boot_id: boot_id(), entries })
     }
 
@@ -81,30 +95,63 @@ impl Undo {
     fn put_back(&self, answer: &mut Restored) {
         for entry in self.entries.iter().rev() {
             match entry.put_back() {
-                Ok(()) => answer.restored.push((entry.path.clone(), entry.old.clone())),
-                Err(reason) => answer.failed.push((entry.path.clone(), reason)),
+                Ok(()) => answer.restored.push((entry.subject(), entry.old())),
+                Err(reason) => answer.failed.push((entry.subject(), reason)),
             }
         }
     }
 }
 
 impl Entry {
-    /// Writes the new value; what the kernel made of it.
+    /// What is changed.
+    pub(super) fn subject(&self) -> String {
+        match self {
+            Self::File { path, .. } => path.clone(),
+            Self::Other(other) => other.subject(),
+        }
+    }
+
+    /// What it was before.
+    pub(super) fn old(&self) -> String {
+        match self {
+            Self::File { old, .. } => old.clone(),
+            Self::Other(other) => other.old(),
+        }
+    }
+
+    /// The run goes on without it.
+    pub(super) fn is_optional(&self) -> bool {
+        // A thread or process may end by itself at any time.
+        matches!(self, Self::File { optional: true, .. } | Self::Other(_))
+    }
+
+    /// Changes it; what the kernel made of it.
     pub(super) fn apply(&self) -> Result<String> {
-        write(&self.path, &self.new).doing(|| format!("setting {} cannot be set to `{}`", self.path, self.new))?;
-        let now = current(&self.path).doing(|| format!("setting {} cannot be read back", self.path))?;
-        if same(&now, &self.old) && !same(&self.new, &self.old) {
-            let problem = format!("setting {} stays `{}` after `{}` was written", self.path, now, self.new);
+        let (path, old, new) = match self {
+            Self::File { path, old, new, .. } => (path, old, new),
+            Self::Other(other) => return other.apply().doing(|| format!("{} cannot be changed", other.subject())),
+        };
+        write(path, new).doing(|| format!("setting {path} cannot be set to `{new}`"))?;
+        let now = current(path).doing(|| format!("setting {path} cannot be read back"))?;
+        if same(&now, old) && !same(new, old) {
+            let problem = format!("setting {path} stays `{now}` after `{new}` was written");
             return Err(Error::Refused(vec![problem]));
         }
         Ok(now)
     }
 
     fn put_back(&self) -> std::result::Result<(), String> {
-        write(&self.path, &self.old).map_err(|error| format!("`{}` cannot be written: {error}", self.old))?;
-        match current(&self.path) {
-            Ok(now) if same(&now, &self.old) => Ok(()),
-            Ok(now) => Err(format!("is `{now}` after `{}` was written", self.old)),
+        let (path, old) = match self {
+            Self::File { path, old, .. } => (path, old),
+            Self::Other(other) => return other.put_back().map_err(|error| error.to_string()),
+        };
+        if self.is_optional() && current(path).is_ok_and(|now| same(&now, old)) {
+            return Ok(());
+        }
+        write(path, old).map_err(|error| format!("`{old}` cannot be written: {error}"))?;
+        match current(path) {
+            Ok(now) if same(&now, old) => Ok(()),
+            Ok(now) => Err(format!("is `{now}` after `{old}` was written")),
             Err(error) => Err(format!("cannot be read back: {error}")),
         }
     }

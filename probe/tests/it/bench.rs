@@ -212,6 +212,8 @@ pub(crate) fn spec(id: &str) -> Spec {
         housekeeping_cpus: vec![],
         loads: vec![],
         apply: vec![],
+        halt: vec![],
+        lower_from: None,
         accept: vec![],
     }
 }
@@ -230,7 +232,7 @@ pub(crate) fn load(name: &str, argv: &[&str]) -> Load {
 pub(crate) fn setting() -> (Setting, String) {
     let now = std::fs::read_to_string(SETTING).expect("readable").trim().to_owned();
     let value = if now == "7" { "8" } else { "7" };
-    (Setting { path: SETTING.to_owned(), value: value.to_owned() }, now)
+    (Setting { path: SETTING.to_owned(), value: value.to_owned(), optional: false }, now)
 }
 
 pub(crate) fn setting_now() -> String {

@@ -37,7 +37,7 @@ fn specs_that_cannot_be_run_name_the_field() {
         (|s| s.loads = vec![load("x", &[])], "loads[0].argv: the program is missing"),
         (|s| s.loads = vec![load("x", &["true"]), load("x", &["true"])], "loads[1].name: `x` is there twice"),
         (
-            |s| s.apply = vec![Setting { path: "/proc/../etc/passwd".into(), value: "x".into() }],
+            |s| s.apply = vec![Setting { path: "/proc/../etc/passwd".into(), value: "x".into(), optional: false }],
             "apply[0].path: `/proc/../etc/passwd` is no plain path below /proc or /sys",
         ),
     ];
@@ -77,7 +77,8 @@ fn a_setting_that_cannot_be_made_fails_the_run_and_the_others_are_put_back() {
     let before = setting_now();
     let mut spec = spec("unsettable");
     let (change, _) = crate::bench::setting();
-    spec.apply = vec![change, Setting { path: "/proc/sys/vm/swappiness".into(), value: "99999".into() }];
+    spec.apply =
+        vec![change, Setting { path: "/proc/sys/vm/swappiness".into(), value: "99999".into(), optional: false }];
     let bench = Bench::new(&spec);
     let (code, words) = failed(bench.command(&["run"]));
     assert_eq!(code, 1);

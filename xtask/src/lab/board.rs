@@ -38,6 +38,8 @@ pub(crate) struct Board {
     pub(crate) read_only: bool,
     /// Whether /var/lib is a disk that survives resets; else it is RAM.
     pub(crate) disk: bool,
+    /// Whether a battery keeps its clock; without one each power-up begins in 1970.
+    pub(crate) battery: bool,
 }
 
 /// What QEMU emulates.

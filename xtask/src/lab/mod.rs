@@ -154,6 +154,19 @@ impl Powered {
         self.0.target_file()
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.0.board.name
+    }
+
+    pub(crate) fn has_battery(&self) -> bool {
+        self.0.board.battery
+    }
+
+    /// What a script prints on the board.
+    pub(crate) fn shell(&self, script: &str) -> Result<String> {
+        shell::output(ssh_command(&self.0)?.args(["-o", "ConnectTimeout=60"]).arg(script))
+    }
+
     /// Network cable in (`true`) or out.
     pub(crate) fn link(&self, up: bool) -> Result<()> {
         link(&self.0, up)

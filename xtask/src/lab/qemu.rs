@@ -77,6 +77,9 @@ fn base(board: &Board) -> Result<Command> {
     }
     qemu.args(board.machine.model());
     qemu.args(["-smp", &board.cpus.to_string(), "-m", &board.memory.to_string()]);
+    if !board.battery {
+        qemu.args(["-rtc", "base=1970-01-01T00:00:10"]);
+    }
     qemu.args(["-nodefaults", "-display", "none", "-monitor", "none"]);
     Ok(qemu)
 }

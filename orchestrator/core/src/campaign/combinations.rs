@@ -32,7 +32,8 @@ pub(super) fn check(table: &Table, settings: &Settings, sink: &Sink) {
         let diagnostic = Diagnostic::error(span, "`cycles` takes more than a year");
         sink.push(diagnostic.label(format!("at an interval of {}", format_duration(measure.interval_ns))));
     }
-    if let (Cpus::Isolated, Some(""), Some(span)) = (&measure.cpus, boot.isolcpus.as_deref(), at(&["measure", "cpus"]))
+    if let (Cpus::Isolated, Some(isolated), Some(span)) = (&measure.cpus, &boot.isolcpus, at(&["measure", "cpus"]))
+        && isolated.is_empty()
     {
         let diagnostic = Diagnostic::error(span, "`measure.cpus` is \"isolated\", but no CPU is isolated")
             .help("name the CPUs, or isolate some by `boot.isolcpus`");

@@ -3,7 +3,7 @@
 use super::Loaded;
 use super::combinations::in_band_on_cobalt;
 use super::model::{Cell, Cpus, Instrument};
-use super::settings::{cpus_of, instrument_name};
+use super::settings::instrument_name;
 use crate::diagnostic::{Diagnostic, Span, nearest};
 use crate::target;
 use crate::target::{BootMethod, boot_method_name};
@@ -131,7 +131,7 @@ impl Check<'_> {
 
     fn measured(&self) -> Option<Diagnostic> {
         let list = self.cell.settings.measure.cpus.list()?;
-        self.beyond(&list, &["measure", "cpus"])
+        self.beyond(list, &["measure", "cpus"])
     }
 
     /// CPUs of a list that the target does not have.
@@ -150,7 +150,7 @@ impl Check<'_> {
     }
 
     fn isolated(&self) -> Option<Diagnostic> {
-        let list = cpus_of(self.cell.settings.boot.isolcpus.as_deref()?);
+        let list = self.cell.settings.boot.isolcpus.as_ref()?;
         let count = self.target.target.cpu_count?;
         let path = ["boot", "isolcpus"];
         if list.is_empty() {
@@ -163,7 +163,7 @@ impl Check<'_> {
                     .help("`isolcpus = \"none\"`, or leave it out"),
             );
         }
-        if let Some(beyond) = self.beyond(&list, &path) {
+        if let Some(beyond) = self.beyond(list, &path) {
             return Some(beyond);
         }
         (list.len() >= usize::try_from(count).unwrap_or(usize::MAX)).then(|| {
@@ -181,7 +181,7 @@ impl Check<'_> {
                 super::model::LoadKind::Cat { .. } => "cat",
                 super::model::LoadKind::Command { .. } => "command",
             };
-            self.beyond(&cpus_of(load.cpus.as_deref()?), &["loads", &load.name, kind, "cpus"])
+            self.beyond(load.cpus.as_ref()?, &["loads", &load.name, kind, "cpus"])
         })
     }
 
@@ -200,10 +200,10 @@ pub(crate) fn thread_count(cell: &Cell, cpu_count: Option<u32>) -> u32 {
     match &cell.settings.measure.cpus {
         Cpus::All => cpu_count.unwrap_or(1),
         Cpus::Isolated => {
-            let isolated = cell.settings.boot.isolcpus.as_deref().map_or(0, |text| cpus_of(text).len());
+            let isolated = cell.settings.boot.isolcpus.as_ref().map_or(0, CpuList::len);
             u32::try_from(isolated).unwrap_or(1).max(1)
         }
-        Cpus::List(text) => u32::try_from(cpus_of(text).len()).unwrap_or(1).max(1),
+        Cpus::List(list) => u32::try_from(list.len()).unwrap_or(1).max(1),
         Cpus::Unpinned(count) => *count,
     }
 }

@@ -5,6 +5,7 @@
 //! the entry that caused it, whichever layer it stands in.
 
 mod combinations;
+mod conditions;
 mod fit;
 mod gate;
 mod head;

@@ -77,8 +77,8 @@ pub struct Settings {
 pub struct Boot {
     /// Kernel variant, a `[kernel.NAME]` of the target.
     pub kernel: Option<String>,
-    /// Isolated CPUs, kernel list text; empty means none (`"none"` in the file).
-    pub isolcpus: Option<String>,
+    /// Isolated CPUs; empty means none (`"none"` in the file).
+    pub isolcpus: Option<CpuList>,
     /// Further words that must stand in the kernel command line.
     pub append: Vec<String>,
 }
@@ -128,17 +128,17 @@ pub enum Cpus {
     All,
     /// One thread on each isolated CPU (`"isolated"`).
     Isolated,
-    /// One thread on each of these, kernel list text.
-    List(String),
+    /// One thread on each of these.
+    List(CpuList),
     /// So many threads, not pinned (`threads = N` without `cpus`).
     Unpinned(u32),
 }
 
 impl Cpus {
     /// The CPUs of a list; `None` for the other kinds.
-    pub fn list(&self) -> Option<CpuList> {
+    pub fn list(&self) -> Option<&CpuList> {
         match self {
-            Cpus::List(text) => CpuList::parse(text).ok(),
+            Cpus::List(list) => Some(list),
             _ => None,
         }
     }
@@ -168,7 +168,7 @@ pub struct Load {
     /// What it runs.
     pub kind: LoadKind,
     /// CPUs it is bound to; absent: none.
-    pub cpus: Option<String>,
+    pub cpus: Option<CpuList>,
     /// Pause before each restart, in ns; not counted against its duty.
     pub pause_ns: u64,
     /// Smallest share of time it must run, 0..=1; below it the run is INVALID.
@@ -226,10 +226,59 @@ pub struct Conditions {
     pub console: Option<Console>,
     /// Transparent huge pages (`never`, `madvise`, `always`).
     pub transparent_hugepage: Option<String>,
+    /// Fair deadline server (Linux 6.12 on).
+    pub fair_server: Option<Off>,
+    /// Tracers and trace events.
+    pub tracing: Option<Off>,
+    /// Lockup detectors.
+    pub watchdog: Option<Off>,
+    /// Where interrupts may go.
+    pub irq_affinity: Option<Housekeeping>,
+    /// Where unbound workqueues may run.
+    pub workqueues: Option<Housekeeping>,
+    /// Daemons that set the clock.
+    pub time_sync: Option<Stopped>,
+    /// Other real-time threads on the measured CPUs.
+    pub rt_threads: Option<Below>,
+    /// Recipe checks that must pass, by name (`[require]` only).
+    #[serde(default)]
+    pub checks: Vec<String>,
     /// Kernel preemption model that must run (`[require]` only).
     pub preemption: Option<Preemption>,
     /// Clock source that must be current (`[require]` only).
     pub clocksource: Option<String>,
+}
+
+/// `"off"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Off {
+    /// Turned off.
+    Off,
+}
+
+/// `"housekeeping"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Housekeeping {
+    /// On every CPU but the measured ones.
+    Housekeeping,
+}
+
+/// `"stopped"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopped {
+    /// None runs.
+    Stopped,
+}
+
+/// `"below"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Below {
+    /// Below the priority of the sampling threads.
+    Below,
 }
 
 /// `rt_runtime`.

@@ -1,10 +1,8 @@
 //! One cell's table → [`Settings`]: every key of a campaign that a cell, an axis or `--set` may change.
 
 use super::loads;
-use super::model::{
-    Boot, Collect, CollectMode, Conditions, Console, Cpus, Instrument, Measure, Preemption, RtRuntime, Settings,
-};
-use super::{combinations, gate};
+use super::model::{Boot, Collect, CollectMode, Cpus, Instrument, Measure, Settings};
+use super::{combinations, conditions, gate};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
 use crate::document::values::{boolean, cpu_list, duration, integer, list, name, one_of, text, words};
@@ -48,8 +46,23 @@ pub(super) const HOMES: Homes = &[
     ),
     ("measure.histogram", &["width", "bins"]),
     ("boot", &["kernel", "isolcpus", "append"]),
-    ("apply", &["governor", "rt_runtime", "console", "transparent_hugepage"]),
-    ("require", &["preemption", "clocksource"]),
+    (
+        "apply",
+        &[
+            "governor",
+            "rt_runtime",
+            "console",
+            "transparent_hugepage",
+            "fair_server",
+            "tracing",
+            "watchdog",
+            "irq_affinity",
+            "workqueues",
+            "time_sync",
+            "rt_threads",
+        ],
+    ),
+    ("require", &["preemption", "clocksource", "checks"]),
     ("gate", &["max", "missed", "quantile", "exceed"]),
     ("collect", &["every", "mode", "checkpoint"]),
     ("plan", &["repeat", "order"]),
@@ -89,8 +102,8 @@ pub(super) fn read(table: &Table, at: Span, extent: Extent, also: &[&'static str
     let measure = measure(&mut root, extent);
     let length = length(&mut root, extent);
     let loads = loads::read(&mut root, extent);
-    let require = conditions(&mut root, "require");
-    let apply = conditions(&mut root, "apply");
+    let require = conditions::read(&mut root, "require");
+    let apply = conditions::read(&mut root, "apply");
     let collect = collect(&mut root);
     let gate = gate::read(&mut root);
     // Unknown keys were found in the layer that holds them.
@@ -137,9 +150,9 @@ fn boot(root: &mut Reader<'_>) -> Boot {
     boot
 }
 
-fn isolcpus(node: &Node) -> Parsed<String> {
+fn isolcpus(node: &Node) -> Parsed<CpuList> {
     if node.value == Value::String("none".to_owned()) {
-        return Ok(String::new());
+        return Ok(CpuList::default());
     }
     cpu_list(node).map_err(|problems| {
         let flagged = |text: &str| text.split(',').any(|word| matches!(word, "domain" | "nohz" | "managed_irq"));
@@ -226,14 +239,6 @@ const WEAKNESSES: &[(&str, Weakness)] = &[
 ];
 const POLICIES: &[(&str, Policy)] =
     &[("fifo", Policy::Fifo), ("rr", Policy::Rr), ("other", Policy::Other), ("deadline", Policy::Deadline)];
-const PREEMPTIONS: &[(&str, Preemption)] = &[
-    ("preempt-rt", Preemption::PreemptRt),
-    ("preempt", Preemption::Preempt),
-    ("voluntary", Preemption::Voluntary),
-    ("lazy", Preemption::Lazy),
-    ("none", Preemption::None),
-];
-
 fn cpus(table: &mut Reader<'_>, set: &mut Measure) {
     let threads = table.entry("threads");
     assign(&mut set.cpus, table.field("cpus", measured_cpus));
@@ -254,7 +259,7 @@ fn measured_cpus(node: &Node) -> Parsed<Cpus> {
         Value::String(text) if text == "all" => Ok(Cpus::All),
         Value::String(text) if text == "isolated" => Ok(Cpus::Isolated),
         _ => match cpu_list(node) {
-            Ok(text) => Ok(Cpus::List(text)),
+            Ok(list) => Ok(Cpus::List(list)),
             Err(problems) => {
                 let words = ["all", "isolated"];
                 let near = crate::diagnostic::nearest(node.span.text().trim_matches(['"', '\'']), words);
@@ -293,52 +298,6 @@ fn policy(table: &mut Reader<'_>, set: &mut Measure, extent: Extent) {
     }
 }
 
-fn conditions(root: &mut Reader<'_>, section: &'static str) -> Conditions {
-    let Some(mut table) = root.table(section) else { return Conditions::default() };
-    let only_required = |table: &mut Reader<'_>, key: &'static str, why: &str| {
-        let entry = table.entry(key).filter(|_| section == "apply");
-        if let Some(entry) = entry {
-            table.sink().push(
-                Diagnostic::error(entry.key_span.clone(), format!("`{key}` can be required, but not applied"))
-                    .label(why)
-                    .help(format!("move it to `[require]`: `{key}` is then checked before the run")),
-            );
-        }
-    };
-    only_required(&mut table, "preemption", "the kernel is built or booted with it");
-    only_required(&mut table, "clocksource", "changing it would disturb the whole board");
-    let conditions = Conditions {
-        governor: table.field("governor", name),
-        rt_runtime: table.field("rt_runtime", rt_runtime),
-        console: table.field("console", one_of(&[("quiet", Console::Quiet)])),
-        transparent_hugepage: table
-            .field("transparent_hugepage", one_of(&[("never", "never"), ("madvise", "madvise"), ("always", "always")]))
-            .map(str::to_owned),
-        preemption: table.field("preemption", one_of(PREEMPTIONS)),
-        clocksource: table.field("clocksource", name),
-    };
-    table.finish();
-    conditions
-}
-
-fn rt_runtime(node: &Node) -> Parsed<RtRuntime> {
-    match &node.value {
-        Value::String(text) if text == "unlimited" => Ok(RtRuntime::Unlimited),
-        Value::Integer(-1) => {
-            Err(vec![Problem::new("`{}` has no unit", "write \"unlimited\"", "-1 is the kernel's word for it")])
-        }
-        _ => duration(0..=SECOND, "us")(node).map(|ns| RtRuntime::Us(ns / US)).map_err(|problems| {
-            let widen = |mut problem: Problem| {
-                if problem.help.is_empty() || !problem.help.contains("unit, in quotes: ") {
-                    problem.help = "a time in each second, such as \"950ms\", or \"unlimited\"".to_owned();
-                }
-                problem
-            };
-            problems.into_iter().map(widen).collect()
-        }),
-    }
-}
-
 fn collect(root: &mut Reader<'_>) -> Collect {
     let mut collect = Collect { every_ns: MINUTE, mode: CollectMode::Live, checkpoint_ns: 10 * SECOND };
     let Some(mut table) = root.table("collect") else { return collect };
@@ -352,11 +311,6 @@ fn collect(root: &mut Reader<'_>) -> Collect {
 /// An instrument's name in files.
 pub(super) fn instrument_name(instrument: Instrument) -> &'static str {
     INSTRUMENTS.iter().find(|(_, value)| *value == instrument).map_or("latprobe", |(name, _)| name)
-}
-
-/// CPUs of a kernel list; empty where there is none.
-pub(super) fn cpus_of(text: &str) -> CpuList {
-    CpuList::parse(text).unwrap_or_default()
 }
 
 /// Free text, which may have several lines.

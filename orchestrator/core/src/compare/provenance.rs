@@ -1,6 +1,6 @@
 //! Where a run's figures come from: everything that may make them differ, by name.
 
-use crate::facts::{Facts, cpu_list_text};
+use crate::facts::{Facts, config_matters, cpu_list_text, is_config};
 use crate::quantity::duration;
 use crate::resolve::preemption_name;
 use crate::result::RunResult;
@@ -286,50 +286,6 @@ fn listed(parts: impl IntoIterator<Item = String>) -> String {
     let mut parts: Vec<String> = parts.into_iter().collect();
     parts.dedup();
     parts.join(", ")
-}
-
-fn is_config(path: &str) -> bool {
-    path == "@config.gz"
-        || path.starts_with("/boot/config-")
-        || (path.starts_with("/lib/modules/") && path.ends_with("/config"))
-}
-
-/// Options with a known hand in latency: ticks, preemption, idle and frequency, RCU, isolation, debugging, tracing, memory migration.
-fn config_matters(name: &str) -> bool {
-    const STARTS: [&str; 31] = [
-        "HZ",
-        "PREEMPT",
-        "NO_HZ",
-        "HIGH_RES",
-        "CPU_FREQ",
-        "CPU_IDLE",
-        "CPU_ISOLATION",
-        "RCU_",
-        "IRQ_",
-        "TICK_",
-        "SCHED_",
-        "RT_",
-        "PROVE_",
-        "LOCKDEP",
-        "LOCK_STAT",
-        "DEBUG_",
-        "KASAN",
-        "KCSAN",
-        "KMSAN",
-        "UBSAN",
-        "SLUB_DEBUG",
-        "FTRACE",
-        "FUNCTION_TRACER",
-        "TRANSPARENT_HUGEPAGE",
-        "COMPACTION",
-        "CMA",
-        "NUMA",
-        "CACHE_L2X0",
-        "SMP",
-        "XENO",
-        "IPIPE",
-    ];
-    STARTS.iter().any(|start| name.starts_with(start)) || name.ends_with("_TRACER")
 }
 
 fn says_how(path: &str) -> bool {

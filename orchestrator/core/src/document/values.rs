@@ -176,7 +176,7 @@ pub fn duration_text(written: &str, allowed: &RangeInclusive<u64>, unit: &str) -
 }
 
 /// CPU numbers in the kernel's list format; not empty.
-pub fn cpu_list(node: &Node) -> Parsed<String> {
+pub fn cpu_list(node: &Node) -> Parsed<CpuList> {
     let text = match &node.value {
         Value::Integer(number) if *number >= 0 => {
             let help = format!("write it in quotes, as the kernel writes CPU lists: \"{number}\", \"0-3,5\"");
@@ -185,7 +185,7 @@ pub fn cpu_list(node: &Node) -> Parsed<String> {
         _ => text(node)?,
     };
     match CpuList::parse(&text) {
-        Ok(list) if !list.is_empty() => Ok(text.trim().to_owned()),
+        Ok(list) if !list.is_empty() => Ok(list),
         Ok(_) => refuse("`{}` names no CPU", "", "write numbers and ranges, such as \"1\" or \"0-3,5\""),
         Err(bad) => refuse(
             format!("`{{}}` cannot be \"{text}\""),

@@ -41,6 +41,16 @@ impl<'a> Captures<'a> {
         })
     }
 
+    /// The board has no such file, as opposed to one that could not be read.
+    pub(super) fn is_missing(&self, path: &str) -> bool {
+        self.0.get(path).is_some_and(|capture| capture.error.as_deref() == Some("ENOENT"))
+    }
+
+    /// Anything whose path starts with `prefix` was captured.
+    pub(super) fn has(&self, prefix: &str) -> bool {
+        self.all(prefix).next().is_some()
+    }
+
     /// Content of the first file whose path starts with `prefix` and ends with `suffix`.
     pub(super) fn ending(&self, prefix: &str, suffix: &str) -> Option<&'a str> {
         self.under(prefix).find(|(rest, _)| rest.ends_with(suffix)).map(|(_, text)| text)

@@ -4,7 +4,7 @@ use super::Facts;
 use super::captures::Captures;
 use super::kernel::isolcpus_of_cmdline;
 use latprobe::cpulist::CpuList;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Frequency scaling of one CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,6 +39,65 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     facts.nohz_full = nohz_full(captures, cmdline);
     facts.rcu_nocbs = cmdline.and_then(|cmdline| cmdline_list(cmdline, "rcu_nocbs="));
     facts.cpus = scaling(captures, facts.online.as_ref());
+    const IDLE_DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
+    facts.idle_driver = match captures.is_missing(IDLE_DRIVER) {
+        true => Some("none".to_owned()),
+        false => captures.word(IDLE_DRIVER).map(str::to_owned),
+    };
+    facts.cpu_parts = captures.text("/proc/cpuinfo").map(cpu_parts).unwrap_or_default();
+    facts.idle_states = idle_states(captures, facts.online.as_ref());
+    facts.siblings = siblings(captures, facts.online.as_ref());
+}
+
+/// `CPU part\t: 0xc09`, one line per ARM CPU.
+fn cpu_parts(text: &str) -> BTreeSet<String> {
+    let part = |line: &str| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "CPU part").then(|| value.trim().to_owned())
+    };
+    text.lines().filter_map(part).collect()
+}
+
+/// An idle state of a CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleState {
+    /// Its name (`WFI`, `C6`).
+    pub name: String,
+    /// Time to leave it, in us, as its driver says.
+    pub exit_latency_us: Option<u64>,
+    /// Turned off by hand.
+    pub is_disabled: Option<bool>,
+    /// How often it was entered since boot.
+    pub usage: Option<u64>,
+}
+
+/// More states than any driver has (`CPUIDLE_STATE_MAX` is 10).
+const MOST_STATES: u32 = 16;
+
+fn idle_states(captures: &Captures, online: Option<&CpuList>) -> BTreeMap<u32, Vec<IdleState>> {
+    let of_cpu = |cpu: &u32| {
+        let state = |number: u32| {
+            let file = |name: &str| format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{number}/{name}");
+            Some(IdleState {
+                name: captures.word(&file("name"))?.to_owned(),
+                exit_latency_us: captures.number(&file("latency")),
+                is_disabled: captures.number::<u32>(&file("disable")).map(|disabled| disabled > 0),
+                usage: captures.number(&file("usage")),
+            })
+        };
+        let states: Vec<IdleState> = (0..MOST_STATES).map_while(state).collect();
+        (!states.is_empty()).then_some((*cpu, states))
+    };
+    online.map(CpuList::as_slice).unwrap_or_default().iter().filter_map(of_cpu).collect()
+}
+
+fn siblings(captures: &Captures, online: Option<&CpuList>) -> BTreeMap<u32, CpuList> {
+    let of_cpu = |cpu: &u32| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        let siblings = CpuList::parse(captures.text(&path)?).ok()?;
+        (siblings.len() > 1).then_some((*cpu, siblings))
+    };
+    online.map(CpuList::as_slice).unwrap_or_default().iter().filter_map(of_cpu).collect()
 }
 
 /// The file came with 4.2. Before: the command line, confirmed by the affinity that PID 1 inherited.

@@ -64,14 +64,8 @@ fn preemption(captures: &Captures, facts: &Facts) -> Option<Preemption> {
     if version.contains("PREEMPT_RT") || version.contains("PREEMPT RT") {
         return Some(Preemption::PreemptRt);
     }
-    let config = captures
-        .text("@config.gz")
-        .or_else(|| captures.ending("/boot/config-", ""))
-        .or_else(|| captures.ending("/lib/modules/", "/config"));
-    let config = |option: &str| {
-        let set = format!("CONFIG_{option}=y");
-        config.is_some_and(|text| text.lines().any(|line| line == set))
-    };
+    let config =
+        |option: &str| facts.config.as_ref().is_some_and(|all| all.get(option).is_some_and(|value| value == "y"));
     if config("PREEMPT_RT") || config("PREEMPT_RT_FULL") {
         return Some(Preemption::PreemptRt);
     }

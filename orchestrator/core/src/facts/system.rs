@@ -28,14 +28,10 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     facts.console_level =
         captures.word("/proc/sys/kernel/printk").and_then(|text| text.split_whitespace().next()?.parse().ok());
     facts.consoles = captures.text("/proc/consoles").map(enabled_consoles);
-    facts.tracer = captures
-        .first_word(&["/sys/kernel/tracing/current_tracer", "/sys/kernel/debug/tracing/current_tracer"])
-        .map(str::to_owned);
     let meminfo = |key: &str| value_of(captures.text("/proc/meminfo")?, key);
     facts.memory_total_kib = meminfo("MemTotal:");
     facts.memory_available_kib = meminfo("MemAvailable:").or_else(|| meminfo("MemFree:"));
     facts.oom_kills = captures.text("/proc/vmstat").and_then(|text| value_of(text, "oom_kill"));
-    facts.interrupts = captures.text("/proc/interrupts").map(interrupts).unwrap_or_default();
     facts.uid = captures.number("@uid");
     facts.mono_ns = captures.number("@mono_ns");
     facts.tools = captures.figures("@which:").map(|(tool, path)| (tool.to_owned(), path.map(str::to_owned))).collect();
@@ -45,6 +41,72 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
         .map(str::to_owned);
     facts.kernel_log = captures.text("@kernel_log").map(kernel_log::parse);
     facts.temperatures_mc = temperatures(captures);
+    facts.timer_resolution_ns = captures.number("@resolution_ns");
+    facts.watchdog = captures.number::<u32>("/proc/sys/kernel/watchdog").map(|on| on > 0);
+    facts.timer_migration = captures.number::<u32>("/proc/sys/kernel/timer_migration").map(|on| on > 0);
+    facts.mounts = captures.text("/proc/mounts").map(mounts).unwrap_or_default();
+    facts.debugfs = (!facts.mounts.is_empty()).then(|| facts.mounts.iter().any(|mount| mount.kind == "debugfs"));
+    facts.swaps = captures.text("/proc/swaps").map(|text| {
+        text.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+    });
+    facts.modules = captures
+        .text("/proc/modules")
+        .map(|text| text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect());
+    facts.displays = displays(captures);
+    facts.cooling = cooling(captures);
+    trace(captures, facts);
+}
+
+/// Where a file system is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// What is mounted (`/dev/mmcblk0p2`).
+    pub device: String,
+    /// Where.
+    pub at: String,
+    /// Kind of file system.
+    pub kind: String,
+}
+
+/// `/dev/mmcblk0p2 /var ext4 rw 0 0`.
+fn mounts(text: &str) -> Vec<Mount> {
+    let mount = |line: &str| {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        Some(Mount { device: words.next()?, at: words.next()?, kind: words.next()? })
+    };
+    text.lines().filter_map(mount).collect()
+}
+
+fn trace(captures: &Captures, facts: &mut Facts) {
+    const DIRS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    let is_there = |dir: &&str| captures.word(&format!("{dir}/current_tracer")).is_some();
+    facts.tracing_dir = DIRS.into_iter().find(is_there);
+    let Some(dir) = facts.tracing_dir else { return };
+    facts.tracer = captures.word(&format!("{dir}/current_tracer")).map(str::to_owned);
+    let events = captures.text(&format!("{dir}/set_event"));
+    facts.trace_events = events.map(|text| text.lines().map(str::to_owned).collect());
+}
+
+/// Connectors that a display is on; empty on a board that has connectors, and none is used.
+fn displays(captures: &Captures) -> Option<Vec<String>> {
+    let all: Vec<(&str, &str)> = captures.under("/sys/class/drm/").collect();
+    let connected = |(rest, status): &(&str, &str)| {
+        let connector = rest.strip_suffix("/status")?;
+        (status.trim() == "connected").then(|| connector.to_owned())
+    };
+    let known = captures.has("/sys/class/drm/");
+    known.then(|| all.iter().filter_map(connected).collect())
+}
+
+fn cooling(captures: &Captures) -> BTreeMap<String, u64> {
+    const BASE: &str = "/sys/class/thermal/cooling_device";
+    let device = |(rest, state): (&str, &str)| {
+        let number = rest.strip_suffix("/cur_state")?;
+        let state: u64 = state.trim().parse().ok().filter(|state| *state > 0)?;
+        let kind = captures.word(&format!("{BASE}{number}/type")).unwrap_or("device");
+        Some((format!("{kind} {number}"), state))
+    };
+    captures.under(BASE).filter_map(device).collect()
 }
 
 /// `key value …` lines, as in `/proc/meminfo` and `/proc/vmstat`.
@@ -62,19 +124,6 @@ fn enabled_consoles(text: &str) -> Vec<String> {
             line.split_once('(').is_some_and(|(_, flags)| flags.split(')').next().unwrap_or("").contains('E'))
         })
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
-        .collect()
-}
-
-/// `  27:  1  2  GICv2  27 Level  arch_timer`: label, one count per CPU of the heading, the rest is the name.
-fn interrupts(text: &str) -> BTreeMap<String, String> {
-    let mut lines = text.lines();
-    let cpus = lines.next().map_or(0, |heading| heading.split_whitespace().count());
-    lines
-        .filter_map(|line| {
-            let (label, rest) = line.split_once(':')?;
-            let name: Vec<&str> = rest.split_whitespace().skip(cpus).collect();
-            Some((label.trim().to_owned(), name.join(" ")))
-        })
         .collect()
 }
 

@@ -2,6 +2,7 @@
 
 use crate::campaign::model::{Conditions, Console, Preemption, RtRuntime, Settings};
 use crate::facts::{Facts, cpu_list_text};
+use crate::recipe::{self, Outcome, Subject};
 use crate::target::{Arch, Target};
 use latprobe::cpulist::CpuList;
 
@@ -26,11 +27,12 @@ pub fn conditions(settings: &Settings, target: &Target, facts: &Facts) -> Vec<Co
     board(target, facts, &mut all);
     boot(settings, target, facts, &mut all);
     required(&settings.require, &settings.apply, facts, &mut all);
+    checks(settings, target, facts, &mut all);
     all
 }
 
 /// Console log level that `quiet` on the kernel command line gives.
-pub(super) const QUIET_LEVEL: u32 = 4;
+pub(crate) const QUIET_LEVEL: u32 = 4;
 
 /// Name of an instruction set as in target files.
 pub(crate) fn arch_name(arch: Arch) -> &'static str {
@@ -53,7 +55,7 @@ pub fn preemption_name(model: Preemption) -> &'static str {
 }
 
 /// Runtime of real-time tasks per second, in us; -1: no limit. The kernel counts per `sched_rt_period_us`.
-pub(super) fn rt_runtime_us_per_second(facts: &Facts) -> Option<i64> {
+pub(crate) fn rt_runtime_us_per_second(facts: &Facts) -> Option<i64> {
     let runtime = facts.rt_runtime_us?;
     match facts.rt_period_us {
         Some(period) if runtime >= 0 && period > 0 => Some(runtime.saturating_mul(1_000_000) / period),
@@ -61,7 +63,7 @@ pub(super) fn rt_runtime_us_per_second(facts: &Facts) -> Option<i64> {
     }
 }
 
-pub(super) fn rt_runtime_asked_us(asked: RtRuntime) -> i64 {
+pub(crate) fn rt_runtime_asked_us(asked: RtRuntime) -> i64 {
     match asked {
         RtRuntime::Unlimited => -1,
         RtRuntime::Us(us) => i64::try_from(us).unwrap_or(i64::MAX),
@@ -111,15 +113,14 @@ fn boot(settings: &Settings, target: &Target, facts: &Facts, all: &mut Vec<Condi
     if let Some(name) = &boot.kernel {
         variant(name, target, facts, all);
     }
-    if let Some(isolcpus) = &boot.isolcpus {
-        let asked = CpuList::parse(isolcpus).ok();
-        let holds = facts.isolated.as_ref().map(|found| asked.as_ref() == Some(found));
+    if let Some(asked) = &boot.isolcpus {
+        let holds = facts.isolated.as_ref().map(|found| asked == found);
         let found = facts.isolated.as_ref().map(|found| cpu_list_text(Some(found)));
-        let remedy = match asked.as_ref().filter(|asked| !asked.is_empty()) {
-            Some(asked) => format!("boot with isolcpus={asked}"),
-            None => "boot without isolcpus=".to_owned(),
+        let remedy = match asked.is_empty() {
+            false => format!("boot with isolcpus={asked}"),
+            true => "boot without isolcpus=".to_owned(),
         };
-        push(all, "isolated CPUs", cpu_list_text(asked.as_ref()), found, holds, remedy);
+        push(all, "isolated CPUs", cpu_list_text(Some(asked)), found, holds, remedy);
     }
     for word in &boot.append {
         cmdline_word(word, facts, all);
@@ -206,6 +207,41 @@ fn required(require: &Conditions, apply: &Conditions, facts: &Facts, all: &mut V
         let holds = facts.clocksource.as_ref().map(|found| found == asked);
         let remedy = format!("write {asked} to current_clocksource, or boot with clocksource={asked}");
         push(all, "clock source", asked.clone(), facts.clocksource.clone(), holds, remedy);
+    }
+}
+
+/// Conditions that a recipe check looks at: those of `checks`, and the keys that a rule stands for.
+fn checks(settings: &Settings, target: &Target, facts: &Facts, all: &mut Vec<Condition>) {
+    let require = &settings.require;
+    let keys = [
+        (require.fair_server.is_some(), "fair-server"),
+        (require.tracing.is_some(), "tracers"),
+        (require.watchdog.is_some(), "watchdogs"),
+        (require.irq_affinity.is_some(), "interrupt-affinity"),
+        (require.workqueues.is_some(), "workqueues"),
+        (require.time_sync.is_some(), "time-sync"),
+        (require.rt_threads.is_some(), "competing-threads"),
+    ];
+    let by_key = keys.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, rule)| rule);
+    let mut names: Vec<&str> = by_key.chain(require.checks.iter().map(String::as_str)).collect();
+    names.dedup();
+    let subject = Subject { facts, later: None, target: Some(target), settings: Some(settings) };
+    for name in names {
+        // A name that a newer latlab wrote into a plan is nothing that this one can vouch for.
+        let check = recipe::rule(name).map(|rule| rule.check(&subject));
+        let (found, holds, remedy) = match check {
+            None => (Some("no such check in this latlab".to_owned()), None, String::new()),
+            Some(None) => continue,
+            Some(Some(check)) => {
+                let holds = match check.outcome {
+                    Outcome::Pass => Some(true),
+                    Outcome::Unknown => None,
+                    Outcome::Warn | Outcome::Fail => Some(false),
+                };
+                (Some(check.found), holds, check.fix.unwrap_or_default())
+            }
+        };
+        push(all, &format!("recipe check {name}"), "pass".to_owned(), found, holds, remedy);
     }
 }
 

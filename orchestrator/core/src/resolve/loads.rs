@@ -3,16 +3,12 @@
 use super::{Refusal, online_only};
 use crate::campaign::model::{Load, LoadKind};
 use crate::facts::Facts;
-use latprobe::cpulist::CpuList;
 use latprobe::spec;
 
 pub(super) fn load(load: &Load, facts: &Facts) -> Result<spec::Load, Refusal> {
     let cpus = match &load.cpus {
         None => None,
-        Some(text) => {
-            let list = CpuList::parse(text).unwrap_or_default();
-            Some(online_only(&format!("load `{}`", load.name), &list, facts)?.as_slice().to_vec())
-        }
+        Some(list) => Some(online_only(&format!("load `{}`", load.name), list, facts)?.as_slice().to_vec()),
     };
     Ok(spec::Load { name: load.name.clone(), argv: argv(load, facts)?, cpus, pause_ns: load.pause_ns })
 }

@@ -6,13 +6,14 @@ mod settings;
 
 use crate::campaign::model::{Cell, Cpus, Instrument, Measure, Settings};
 use crate::facts::{Facts, cpu_list_text};
+use crate::recipe;
 use crate::target::{Kernel, Target};
 use latprobe::cpulist::CpuList;
 use latprobe::spec::{self, Length, SPEC_FORMAT, Sleep, Spec, Thread};
 
-pub(crate) use conditions::governors;
 pub use conditions::preemption_name;
 pub use conditions::{Condition, conditions};
+pub(crate) use conditions::{QUIET_LEVEL, governors, rt_runtime_asked_us, rt_runtime_us_per_second};
 
 /// Something that was asked of the board and does not hold: the cell is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +88,12 @@ pub enum Refusal {
         /// Those it has.
         available: String,
     },
+    /// Nowhere to move interrupts or work to.
+    #[error("`apply.{key} = \"housekeeping\"`, but every CPU of this board is measured; measure fewer, or take it out")]
+    NoHousekeeping {
+        /// Key of `[apply]`.
+        key: String,
+    },
     /// Settings can only be changed by root.
     #[error(
         "`[apply]` must write {path}, which only root may, and the login is user {uid}; give the target `become = \"sudo -n\"`, or take it out of [apply]"
@@ -133,6 +140,9 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
     let measure = &settings.measure;
     check_instrument(settings, target)?;
     let threads = threads(measure, facts)?;
+    let pinned: CpuList = threads.iter().filter_map(|thread| thread.cpu).collect();
+    let measured = if pinned.is_empty() { facts.online.clone().unwrap_or_default() } else { pinned };
+    let apply = &settings.apply;
     Ok(Spec {
         format: SPEC_FORMAT,
         run_id: run_id.to_owned(),
@@ -155,7 +165,11 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
         sync_ns: SYNC_NS,
         housekeeping_cpus: Vec::new(),
         loads: settings.loads.iter().map(|load| loads::load(load, facts)).collect::<Result<_, _>>()?,
-        apply: settings::apply(&settings.apply, facts)?,
+        apply: settings::apply(apply, facts, &measured)?,
+        halt: apply
+            .time_sync
+            .map_or_else(Vec::new, |_| recipe::TIME_DAEMONS.iter().map(|name| (*name).to_owned()).collect()),
+        lower_from: apply.rt_threads.is_some().then_some(measure.priority).filter(|priority| *priority > 1),
         accept: measure.accept.clone(),
     })
 }
@@ -186,7 +200,7 @@ fn threads(measure: &Measure, facts: &Facts) -> Result<Vec<Thread>, Refusal> {
             Some(isolated) if isolated.is_empty() => return Err(Refusal::NothingIsolated),
             Some(isolated) => pinned(&online_only("measure", isolated, facts)?),
         },
-        Cpus::List(_) => pinned(&online_only("measure", &measure.cpus.list().unwrap_or_default(), facts)?),
+        Cpus::List(list) => pinned(&online_only("measure", list, facts)?),
     };
     let thread = |(n, cpu): (u64, Option<u32>)| Thread {
         cpu,

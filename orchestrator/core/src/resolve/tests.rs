@@ -31,7 +31,7 @@ fn threads_by_cpus() {
     assert_eq!(all, Ok(vec![(Some(0), 1_000_000, 0), (Some(1), 1_000_500, 7)]));
     assert_eq!(threads_of(|m| m.cpus = Cpus::Isolated, &f), Ok(vec![(Some(1), 1_000_000, 0)]));
     assert_eq!(threads_of(|m| m.cpus = Cpus::Unpinned(2), &f).unwrap().len(), 2);
-    let offline = threads_of(|m| m.cpus = Cpus::List("1-3".into()), &f).unwrap_err();
+    let offline = threads_of(|m| m.cpus = Cpus::List("1-3".parse().unwrap()), &f).unwrap_err();
     assert_eq!(offline, "measure wants CPU 2-3, but only 0-1 are online on this board; change `cpus`");
     let shared = Facts::parse(&captures_with("/sys/devices/system/cpu/isolated", "\n"));
     assert!(threads_of(|m| m.cpus = Cpus::Isolated, &shared).unwrap_err().contains("no CPU is isolated"));
@@ -63,7 +63,7 @@ fn loads_use_what_the_board_has() {
 #[test]
 fn a_load_on_a_cpu_that_is_not_there_is_refused() {
     let mut settings = settings();
-    settings.loads[0].cpus = Some("0,5".into());
+    settings.loads[0].cpus = Some("0,5".parse().unwrap());
     let error = spec_of(settings, &facts()).unwrap_err().to_string();
     assert_eq!(error, "load `dd` wants CPU 5, but only 0-1 are online on this board; change `cpus`");
 }
@@ -82,7 +82,7 @@ fn what_already_holds_is_not_written() {
     let mut loud = captures_with("/proc/sys/kernel/printk", "7 4 1 7");
     loud.retain(|c| !c.path.contains("cpu1/cpufreq") && !c.path.contains("hugepage"));
     loud.push(crate::testing::capture("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand"));
-    let set = |path: &str, value: &str| Setting { path: path.into(), value: value.into() };
+    let set = |path: &str, value: &str| Setting { path: path.into(), value: value.into(), optional: false };
     assert_eq!(
         settings::apply(&asked, &Facts::parse(&loud)).unwrap(),
         [
@@ -147,9 +147,11 @@ fn a_board_in_another_state_is_refused() {
     type Change = fn(&mut Settings, &mut Target);
     let cases: &[(&str, Change)] = &[
         ("isolated CPUs: asked for none, found 1; boot without isolcpus=", |s, _| {
-            s.boot.isolcpus = Some(String::new());
+            s.boot.isolcpus = Some(CpuList::default());
         }),
-        ("isolated CPUs: asked for 0-1, found 1; boot with isolcpus=0-1", |s, _| s.boot.isolcpus = Some("0-1".into())),
+        ("isolated CPUs: asked for 0-1, found 1; boot with isolcpus=0-1", |s, _| {
+            s.boot.isolcpus = Some("0-1".parse().unwrap())
+        }),
         (
             "kernel command line: asked for nohz_full=1, found console=ttyS0 isolcpus=1 threadirqs quiet; boot with `nohz_full=1`",
             |s, _| {

@@ -1,7 +1,7 @@
 //! Was the board in the asked state, did it stay in it, and was it left as it was found?
 
 use super::{Evidence, Run};
-use crate::facts::{Facts, cpu_list_text};
+use crate::facts::{Facts, FairServer, cpu_list_text, is_local_interrupt};
 use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
 use crate::quantity::{count, duration};
 use crate::resolve::{self, governors};
@@ -70,17 +70,6 @@ pub(super) fn clocksource(run: &Run) -> (Outcome, String) {
     }
 }
 
-/// Labels of `/proc/interrupts` that are the local timer or come from another CPU, on x86.
-const LOCAL_LABELS: &[&str] = &["LOC", "RES", "CAL", "TLB", "IWI", "ERR", "MIS"];
-
-/// ARM numbers its per-CPU timer like any interrupt: the name tells (`arch_timer`, `twd`, `gp_timer`).
-fn is_local(label: &str, name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    LOCAL_LABELS.contains(&label.to_ascii_uppercase().as_str())
-        || label.starts_with("IPI")
-        || ["timer", "twd", "_tick"].iter().any(|timer| name.contains(timer))
-}
-
 /// Interrupts that fired on measured CPUs, by the counters and not by affinity masks. On an isolated CPU none should.
 pub(super) fn interrupts(run: &Run) -> (Outcome, String) {
     let evidence = run.evidence;
@@ -88,7 +77,7 @@ pub(super) fn interrupts(run: &Run) -> (Outcome, String) {
     for segment in evidence.segments {
         for ((cpu, label), n) in &segment.interrupts {
             let name = evidence.before.interrupts.get(label).map(String::as_str).unwrap_or_default();
-            if *n > 0 && !is_local(label, name) {
+            if *n > 0 && !is_local_interrupt(label, name) {
                 let text = if name.is_empty() { label.clone() } else { format!("{label} ({name})") };
                 foreign.entry(*cpu).or_default().push((*n, text));
             }
@@ -178,6 +167,14 @@ pub(super) fn restored(run: &Run) -> (Outcome, String) {
     }
 }
 
+fn fair_servers(servers: &BTreeMap<u32, FairServer>) -> String {
+    servers.iter().map(|(cpu, s)| format!("{cpu}: {}/{} ns", s.runtime_ns, s.period_ns)).collect::<Vec<_>>().join(", ")
+}
+
+fn affinities(facts: &Facts) -> String {
+    facts.irq_affinity.iter().map(|(number, cpus)| format!("{number}: {cpus}")).collect::<Vec<_>>().join(", ")
+}
+
 /// What a run must leave as it was: name and value.
 fn state(facts: &Facts) -> Vec<(&'static str, Option<String>)> {
     vec![
@@ -189,6 +186,11 @@ fn state(facts: &Facts) -> Vec<(&'static str, Option<String>)> {
         ("transparent huge pages", facts.transparent_hugepage.clone()),
         ("console log level", facts.console_level.map(|level| level.to_string())),
         ("tracer", facts.tracer.clone()),
+        ("trace events", facts.trace_events.as_ref().map(|events| events.len().to_string())),
+        ("lockup detectors", facts.watchdog.map(|on| if on { "on" } else { "off" }.to_owned())),
+        ("CPUs of workqueues", facts.workqueue_cpus.as_ref().map(|cpus| cpu_list_text(Some(cpus)))),
+        ("fair server", facts.fair_server.as_ref().map(fair_servers)),
+        ("affinity of interrupts", (!facts.irq_affinity.is_empty()).then(|| affinities(facts))),
     ]
 }
 

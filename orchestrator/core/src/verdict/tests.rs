@@ -1,6 +1,7 @@
 use super::*;
 use crate::campaign::model::Gate;
 use crate::testing::{MS, S, Stored, captures_with, event, good};
+use latprobe::cpulist::CpuList;
 use latprobe::spec::{Length, Weakness};
 use latprobe::stream::{Damage, EndReason};
 
@@ -68,7 +69,7 @@ fn every_rule_notices() {
         }),
         ("negative", Degrades, "2 wake-ups", |s| s.segments[0].threads[0].histogram.negative = 2),
         ("conditions", Invalidates, "isolated CPUs: asked for none, found 1", |s| {
-            s.settings.boot.isolcpus = Some(String::new());
+            s.settings.boot.isolcpus = Some(CpuList::default());
         }),
         ("conditions", Degrades, "does not tell: clock source", |s| {
             s.settings.require.clocksource = Some("tsc".into());
@@ -174,7 +175,7 @@ fn every_rule_notices() {
 fn an_interrupt_on_a_shared_cpu_is_no_fault() {
     let mut stored = good();
     stored.before = Facts::parse(&captures_with("/sys/devices/system/cpu/isolated", ""));
-    stored.settings.boot.isolcpus = Some(String::new());
+    stored.settings.boot.isolcpus = Some(CpuList::default());
     stored.after = Some(stored.before.clone());
     stored.segments[0].interrupts.insert((1, "45".into()), 3);
     let judgement = stored.judge();

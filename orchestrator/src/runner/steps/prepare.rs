@@ -3,6 +3,7 @@ use crate::store::{FactsWhen, RunDir, StoreError};
 use latlab_core::campaign::model::Cell;
 use latlab_core::facts::Facts;
 use latlab_core::judgement::Judgement;
+use latlab_core::recipe::{self, Subject};
 use latlab_core::resolve;
 use latlab_core::target::Target;
 use latprobe::spec::Spec;
@@ -18,6 +19,8 @@ pub(in crate::runner) fn prepare(
 ) -> Result<Result<Spec, Judgement>, StoreError> {
     dir.write_facts(FactsWhen::Before, captures)?;
     let facts = Facts::parse(captures);
+    let subject = Subject { facts: &facts, later: None, target: Some(target), settings: Some(&cell.settings) };
+    dir.write_recipe(&recipe::judge(&subject))?;
     let mismatches = resolve::check_boot(&cell.settings, target, &facts);
     if !mismatches.is_empty() {
         let details: Vec<String> = mismatches.iter().map(ToString::to_string).collect();

@@ -5,7 +5,7 @@ pub(crate) mod probe;
 pub(crate) mod processes;
 pub(crate) mod sshd;
 
-use latlab::store::{ExecutionDir, Store};
+use latlab::store::{ExecutionDir, PlannedRun, RunDir, Store};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -93,6 +93,30 @@ impl Workplace {
         this
     }
 
+    /// The usual opening: this machine is target `board`, without a link. `None`: the test cannot run here.
+    pub(crate) fn local() -> Option<Self> {
+        can_run(&[]).then(|| {
+            let place = Self::new();
+            place.target("board", "transport = \"local\"\n");
+            place
+        })
+    }
+
+    /// The usual opening with a link: target `board` behind an OpenSSH server of its own.
+    pub(crate) fn over_ssh() -> Option<(Self, sshd::Sshd)> {
+        can_run(&sshd::NEEDS).then(|| {
+            let place = Self::new();
+            let sshd = sshd::Sshd::start(&place);
+            place.target("board", &sshd.target());
+            (place, sshd)
+        })
+    }
+
+    /// Where the probe works on target `board`.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.path().join("board-work/latlab")
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -139,6 +163,20 @@ impl Workplace {
     /// Starts `latlab` in the background.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         Running::new(&mut self.latlab(arguments))
+    }
+
+    /// `latlab run CAMPAIGN` in the background, once its first cycles are mirrored.
+    pub(crate) fn measuring(&self, campaign: &str) -> Running {
+        let running = self.start(&["run", campaign]);
+        self.wait_for_cycles(0);
+        running
+    }
+
+    /// The first run of the first execution.
+    pub(crate) fn first_run(&self) -> (PlannedRun, RunDir) {
+        let execution = self.executions().swap_remove(0);
+        let (planned, run) = execution.runs().next().unwrap();
+        (planned.clone(), run)
     }
 
     pub(crate) fn executions(&self) -> Vec<ExecutionDir> {

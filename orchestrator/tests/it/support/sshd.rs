@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+/// What a server and its client need.
+pub(crate) const NEEDS: [&str; 3] = ["sshd", "ssh", "ssh-keygen"];
+
 /// A running server; ends with its sessions when dropped.
 pub(crate) struct Sshd {
     child: Child,

@@ -33,17 +33,22 @@ fn the_twelve_hour_recipe() {
         assert_eq!(settings.length, Length::DurationNs(12 * HOUR));
         let measure = &settings.measure;
         assert_eq!((measure.interval_ns, measure.priority, measure.bins), (MS, 98, 200));
-        assert_eq!(measure.cpus, Cpus::List("1".to_owned()));
+        assert_eq!(measure.cpus, Cpus::List("1".parse().unwrap()));
         let loads: Vec<(&str, u64)> = settings.loads.iter().map(|load| (load.name.as_str(), load.pause_ns)).collect();
         assert_eq!(loads, [("hackbench-40", SECOND), ("dd-32M", 0)]);
         let LoadKind::Hackbench { groups, loops, .. } = settings.loads[0].kind else { panic!() };
         assert_eq!((groups, loops), (40, 30_000));
     }
+    let isolated = |text: &str| Some(text.parse().unwrap());
     let boots: Vec<_> =
-        cells.iter().map(|c| (c.settings.boot.kernel.as_deref(), c.settings.boot.isolcpus.as_deref())).collect();
+        cells.iter().map(|c| (c.settings.boot.kernel.as_deref(), c.settings.boot.isolcpus.clone())).collect();
     assert_eq!(
         boots,
-        [(Some("preempt-rt"), Some("1")), (Some("xenomai-cobalt"), Some("1")), (Some("xenomai-cobalt"), Some(""))]
+        [
+            (Some("preempt-rt"), isolated("1")),
+            (Some("xenomai-cobalt"), isolated("1")),
+            (Some("xenomai-cobalt"), isolated(""))
+        ]
     );
     assert_eq!(cells[0].settings.measure.instrument, Instrument::Latprobe);
     assert_eq!(cells[2].settings.measure.instrument, Instrument::XenomaiCyclictest);
@@ -138,7 +143,7 @@ fn set_tries_text_before_toml() {
     assert_eq!(settings.length, Length::DurationNs(60 * SECOND));
     assert_eq!((settings.measure.priority, settings.measure.mlock), (20, false));
     assert_eq!((settings.measure.bin_width_ns, settings.measure.bins), (100, 5));
-    assert_eq!(settings.measure.cpus, Cpus::List("1".to_owned()));
+    assert_eq!(settings.measure.cpus, Cpus::List("1".parse().unwrap()));
     assert_eq!(settings.gate.quantile_ns["0.99"], 80 * US);
     assert_eq!(settings.gate.exceed, [(100 * US, 1e-6)]);
     assert_eq!(settings.loads.len(), 1);
@@ -152,7 +157,7 @@ fn set_replaces_an_axis() {
         file("[matrix]\nboot.isolcpus = [\"1\", \"none\"]\ninterval = [\"1ms\", \"2ms\"]\nduration = [\"5s\", \"6s\"]");
     let loaded = good_with(&text, &[("boot.isolcpus", "0"), ("cycles", "9")], &[]);
     assert_eq!(names(&loaded), ["interval=1ms", "interval=2ms"]);
-    assert_eq!(loaded.campaign.cells[0].settings.boot.isolcpus.as_deref(), Some("0"));
+    assert_eq!(loaded.campaign.cells[0].settings.boot.isolcpus, Some("0".parse().unwrap()));
     // A table around the axis replaces it, too.
     assert_eq!(names(&good_with(&text, &[("boot", "{ isolcpus = \"0\" }")], &[])).len(), 4);
 }

@@ -1,0 +1,78 @@
+//! `cargo xtask bench`: figures that documents state, measured again.
+//!
+//! One file per bench, listed in [`BENCHES`]. A bench compares with something
+//! within one run of its own (another program, or the same one in another
+//! setting), so that a busy or slow machine moves both sides. A full run writes
+//! its rows into the table of its document; `--quick` only prints.
+
+mod size;
+mod table;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+use table::Row;
+
+/// One group of figures.
+struct Bench {
+    /// As on the command line, and in the table's first column.
+    name: &'static str,
+    /// One line for `--list`.
+    about: &'static str,
+    /// The document with the table, from the checkout's root.
+    document: &'static str,
+    run: fn(Depth) -> Result<Vec<Row>>,
+}
+
+/// All there are, in the order of their rows.
+const BENCHES: &[Bench] =
+    &[Bench { name: "size", about: "static stripped probes for boards", document: PROBE, run: size::run }];
+
+const PROBE: &str = "probe/README.md";
+
+/// How much time is spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Seconds per figure: does the bench work, is nothing far off.
+    Quick,
+    /// What a document may state.
+    Full,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only these; default: all.
+    names: Vec<String>,
+    /// Seconds per figure, no document written.
+    #[arg(long)]
+    quick: bool,
+    /// What there is.
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    if options.list {
+        BENCHES.iter().for_each(|bench| println!("{:<14} {}", bench.name, bench.about));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(unknown) = options.names.iter().find(|name| BENCHES.iter().all(|bench| bench.name != **name)) {
+        bail!("no bench `{unknown}`; `cargo xtask bench --list` names them");
+    }
+    let depth = if options.quick { Depth::Quick } else { Depth::Full };
+    let mut missed = 0;
+    for (place, bench) in BENCHES.iter().enumerate() {
+        if !options.names.is_empty() && !options.names.iter().any(|name| name == bench.name) {
+            continue;
+        }
+        println!("bench: {} ({})", bench.name, bench.about);
+        let rows = (bench.run)(depth)?;
+        rows.iter().for_each(|row| println!("  {row}"));
+        missed += rows.iter().filter(|row| row.reached == Some(false)).count();
+        if depth == Depth::Full {
+            let order: Vec<&str> = BENCHES[..=place].iter().map(|bench| bench.name).collect();
+            table::write(bench.document, &order, &rows)?;
+        }
+    }
+    println!("bench: {missed} figures miss their goal");
+    Ok(ExitCode::SUCCESS)
+}
