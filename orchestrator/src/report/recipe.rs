@@ -23,7 +23,7 @@ pub fn counts(recipe: &Recipe) -> String {
 }
 
 /// Worst first, the recipe's order within.
-fn by_outcome(recipe: &Recipe) -> Vec<&Check> {
+pub(super) fn by_outcome(recipe: &Recipe) -> Vec<&Check> {
     let mut checks: Vec<&Check> = recipe.checks.iter().collect();
     checks.sort_by_key(|check| match check.outcome {
         Outcome::Fail => 0,

@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
 fn isolcpus(subject: &Subject) -> Option<Seen> {
     let facts = subject.facts;
     let asked = match subject.settings {
-        Some(settings) => Some(CpuList::parse(settings.boot.isolcpus.as_deref()?).ok()?),
+        Some(settings) => Some(settings.boot.isolcpus.clone()?),
         None => None,
     };
     let Some(found) = &facts.isolated else {

@@ -66,7 +66,7 @@ impl<'a> Subject<'a> {
     pub(super) fn measured(&self) -> Option<CpuList> {
         let facts = self.facts;
         match self.settings.map(|settings| &settings.measure.cpus) {
-            Some(Cpus::List(text)) => CpuList::parse(text).ok(),
+            Some(Cpus::List(list)) => Some(list.clone()),
             Some(Cpus::All | Cpus::Unpinned(_)) => facts.online.clone(),
             Some(Cpus::Isolated) => facts.isolated.clone(),
             None => facts.isolated.clone().filter(|isolated| !isolated.is_empty()).or_else(|| facts.online.clone()),

@@ -2,6 +2,7 @@
 
 use super::{Command, Grid, Page, Reason, State, Tile, validity, verdict};
 use crate::report::figures::Pictured;
+use crate::report::recipe;
 use crate::report::statistics::{EVENT_HEAD, event_rows, rateless, statements};
 use crate::report::text::{
     EMULATED, SHOWN, duty_text, figure_text, isolated_text, observed_maximum, place, quantile_texts, setup_text,
@@ -10,6 +11,7 @@ use crate::report::text::{
 use askama::Template;
 use latlab_core::judgement::{Finding, Outcome, Validity, Verdict};
 use latlab_core::quantity::{count, duration, latency};
+use latlab_core::recipe::Recipe;
 use latlab_core::resolve::preemption_name;
 use latlab_core::result::{Row, RunResult};
 
@@ -249,7 +251,20 @@ fn checks(result: &RunResult, events: Vec<[String; 4]>) -> Vec<Grid> {
     }
     let mut above = Grid::new("Events above limits", EVENT_HEAD);
     events.into_iter().for_each(|row| above.row(row));
-    [rules, loads, above].into_iter().filter(|grid| !grid.rows.is_empty()).collect()
+    [recipe(&result.recipe), rules, loads, above].into_iter().filter(|grid| !grid.rows.is_empty()).collect()
+}
+
+/// The recipe's checks of the board, the worst first.
+fn recipe(recipe: &Recipe) -> Grid {
+    let caption = format!("Recipe: {}", recipe::counts(recipe));
+    let mut grid = Grid::new(&caption, ["condition", "outcome", "found", "remedy", "why, and where that is known from"]);
+    for check in recipe::by_outcome(recipe) {
+        let fix = check.fix.clone().unwrap_or_default();
+        let why = format!("{} ({})", check.reason, check.source);
+        let bad = check.outcome == latlab_core::recipe::Outcome::Fail;
+        grid.marked(bad, [check.rule.clone(), recipe::word(check.outcome).to_owned(), check.found.clone(), fix, why]);
+    }
+    grid
 }
 
 fn provenance(result: &RunResult) -> Grid {
