@@ -581,6 +581,7 @@
     const drawn = later.shift();
     if (!drawn) { document.documentElement.dataset.ready = "yes"; return; }
     drawn.draw();
+    if (later.length === all.length - 1) performance.mark("drawn");
     setTimeout(next, 0);
   };
   next();

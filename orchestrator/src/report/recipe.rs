@@ -2,7 +2,6 @@
 
 use super::text::{plain_table, table_text, wrapped};
 use latlab_core::recipe::{Check, Outcome, Recipe};
-use std::fmt::Write as _;
 
 /// The word of an outcome.
 pub fn word(outcome: Outcome) -> &'static str {

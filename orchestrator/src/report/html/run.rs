@@ -257,7 +257,8 @@ fn checks(result: &RunResult, events: Vec<[String; 4]>) -> Vec<Grid> {
 /// The recipe's checks of the board, the worst first.
 fn recipe(recipe: &Recipe) -> Grid {
     let caption = format!("Recipe: {}", recipe::counts(recipe));
-    let mut grid = Grid::new(&caption, ["condition", "outcome", "found", "remedy", "why, and where that is known from"]);
+    let mut grid =
+        Grid::new(&caption, ["condition", "outcome", "found", "remedy", "why, and where that is known from"]);
     for check in recipe::by_outcome(recipe) {
         let fix = check.fix.clone().unwrap_or_default();
         let why = format!("{} ({})", check.reason, check.source);
