@@ -415,7 +415,7 @@
             axisTick: { ...common.axisTick, customValues: values }, splitNumber: 4 };
         }
         return { ...common, type: "value", splitNumber: horizontal ? Math.max(3, Math.round(width / 110)) : 4,
-          axisLabel: { ...common.axisLabel, showMinLabel: Number.isInteger(from), showMaxLabel: false, formatter: (v) => number(v) } };
+          axisLabel: { ...common.axisLabel, showMinLabel: from === 0, showMaxLabel: false, formatter: (v) => number(v) } };
       };
       const option = {
         animation: false, backgroundColor: "transparent", textStyle: { fontFamily: "system-ui, sans-serif", color: colours.text },
@@ -431,7 +431,10 @@
           nameGap: layout.left - 18, nameTextStyle: { color: colours.text } });
         if (names(panel.y)) y.inverse = true;
         else if (panel.height === 1 && last > 0) y.splitNumber = 2;
-        if (last > 0 && panel.height === 1 && !names(panel.y)) y.name = panel.y.label.replace(/^.*\[(.*)\]$/, "$1");
+        if (last > 0 && panel.height === 1 && !names(panel.y)) {
+          // Too low for words along the axis.
+          Object.assign(y, { nameLocation: "end", nameGap: 6, nameTextStyle: { color: colours.text, align: "left", padding: [0, 0, 0, 4] } });
+        }
         option.xAxis.push(x);
         option.yAxis.push(y);
         panel.layers.forEach((layer) => {

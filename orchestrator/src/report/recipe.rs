@@ -1,7 +1,8 @@
 //! The recipe's checks for people.
 
 use super::text::{plain_table, table_text, wrapped};
-use latlab_core::recipe::{Check, Outcome, Recipe};
+use latlab_core::recipe::Check;
+pub(super) use latlab_core::recipe::{Outcome, Recipe};
 
 /// The word of an outcome.
 pub fn word(outcome: Outcome) -> &'static str {

@@ -1,6 +1,7 @@
 //! A run for people: what was measured on what, the figures, and what they are worth.
 
 mod histogram;
+pub mod sparkline;
 
 use super::recipe;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};

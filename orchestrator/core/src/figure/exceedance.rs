@@ -79,7 +79,7 @@ pub(super) fn shares_above(bins: &[Bin]) -> Vec<(f64, f64)> {
 }
 
 /// Block maxima and their fit, and how far to the right that reaches, in us; none without two blocks.
-fn maxima(series: &Series, expected: &MaximumExpected) -> (Option<Panel>, f64) {
+pub(super) fn maxima(series: &Series, expected: &MaximumExpected) -> (Option<Panel>, f64) {
     let chosen = expected.stated.figure();
     let fitted = expected.sizes.iter().find(|size| chosen.is_some() && size.level.figure() == chosen);
     let smallest = BLOCK_SIZES_NS[0].max(series.block_ns);

@@ -60,7 +60,8 @@ fn layers(material: &Material, groups: &Groups) -> Vec<Layer> {
         shown.truncate(WORST_LINES);
     }
     for (number, (index, bins)) in shown.into_iter().enumerate() {
-        layers.push(Layer::new(number + 1, &thread_name(material.result, *index), steps(bins)).dashed(1));
+        let dash = u8::try_from(number % 3 + 1).unwrap_or(1);
+        layers.push(Layer::new(number + 1, &thread_name(material.result, *index), steps(bins)).dashed(dash));
     }
     layers
 }

@@ -74,7 +74,8 @@ impl Groups {
 
     /// Steps of `values` by group, 0 between groups and at the end.
     pub(super) fn steps(&self, values: &[f64]) -> Vec<(f64, f64)> {
-        let mut steps = Vec::new();
+        // It rises from nothing.
+        let mut steps: Vec<(f64, f64)> = self.spans.first().map(|(from, _)| (us(*from), 0.0)).into_iter().collect();
         let mut end = None;
         for ((from, to), value) in self.spans.iter().zip(values) {
             if let Some(end) = end.filter(|end| end != from) {
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(groups.spans, [(10, 12), (12, 13), (1000, 1062)]);
         assert_eq!(groups.counts(&bins), [3, 3, 4]);
         let steps = groups.steps(&[3.0, 3.0, 4.0]);
-        assert_eq!(steps, [(0.01, 3.0), (0.013, 0.0), (1.0, 4.0), (1.062, 0.0)]);
+        assert_eq!(steps, [(0.01, 0.0), (0.01, 3.0), (0.013, 0.0), (1.0, 4.0), (1.062, 0.0)]);
         assert_eq!((groups.at(9), groups.at(11), groups.at(5000)), (None, Some(0), Some(2)));
     }
 

@@ -3,7 +3,7 @@
 use super::exceedance::shares_above;
 use super::over_time::block_maxima;
 use super::scale::{Groups, end_ns, is_wide, latency_axis, median_ns};
-use super::{Axis, Figure, Layer, Panel, Shape, TimeUnit, us};
+use super::{Axis, Figure, Layer, Panel, Shape, TimeUnit};
 use crate::compare::{Counts, Side};
 use crate::latency::blocks::Series;
 use crate::quantity::{count, latency};
@@ -152,7 +152,7 @@ pub fn maxima_of(overlaid: &[Overlaid]) -> Option<Figure> {
             layers: runs().map(layer).collect(),
             rules: Vec::new(),
         }],
-        notes: vec![format!("The largest one is {:.1} us.", us(highest))],
+        notes: Vec::new(),
     })
 }
 

@@ -24,7 +24,7 @@ struct ComparisonPage {
 pub fn comparison(a: &Side, b: &Side, comparison: &Comparison) -> Result<String, askama::Error> {
     let overlaid = [Overlaid::side(0, a), Overlaid::side(1, b)];
     let figures = [histograms_of(&overlaid), maxima_of(&overlaid), exceedance_of(&overlaid)];
-    let mut sides = Grid::new("Sides", ["side"]);
+    let mut sides = Grid::prose("Sides", ["side"]);
     sides.row([extent("A", &comparison.a)]);
     sides.row([extent("B", &comparison.b)]);
     let mut head = METRIC_HEAD.map(str::to_owned);
@@ -56,7 +56,7 @@ pub fn comparison(a: &Side, b: &Side, comparison: &Comparison) -> Result<String,
 
 fn differences(comparison: &Comparison) -> Vec<Grid> {
     let grid = |caption: &str, differing: Vec<&Differing>| {
-        let mut grid = Grid::new(caption, ["group", "what", "A", "B"]);
+        let mut grid = Grid::prose(caption, ["group", "what", "A", "B"]);
         for found in differing {
             grid.row([found.key.group.name(), &found.key.name, &found.a.join(", "), &found.b.join(", ")]);
         }
@@ -65,7 +65,7 @@ fn differences(comparison: &Comparison) -> Vec<Grid> {
     let all = &comparison.differences;
     let asked = all.differing.iter().filter(|d| d.asked && d.key.group.matters()).collect();
     let rest = all.differing.iter().filter(|d| !d.asked && !d.key.group.matters()).collect();
-    let mut unknown = Grid::new("Unknown", ["what, and on which side"]);
+    let mut unknown = Grid::prose("Unknown", ["what, and on which side"]);
     untold(all.unknown_that_matters()).into_iter().for_each(|text| unknown.row([text]));
     let grids = [
         grid("Different besides what was asked", all.besides().collect()),

@@ -73,9 +73,11 @@ impl Page {
 /// A table of a page.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
-    caption: String,
-    head: Vec<String>,
-    rows: Vec<GridRow>,
+    pub(in crate::report) caption: String,
+    pub(in crate::report) head: Vec<String>,
+    pub(in crate::report) rows: Vec<GridRow>,
+    /// Its cells are sentences rather than figures: on a narrow screen they stand below each other.
+    prose: bool,
 }
 
 /// A row of it.
@@ -88,7 +90,18 @@ pub(crate) struct GridRow {
 
 impl Grid {
     pub(crate) fn new<H: Into<String>>(caption: &str, head: impl IntoIterator<Item = H>) -> Self {
-        Self { caption: caption.to_owned(), head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        let head = head.into_iter().map(Into::into).collect();
+        Self { caption: caption.to_owned(), head, rows: Vec::new(), prose: false }
+    }
+
+    /// One of sentences.
+    pub(crate) fn prose<H: Into<String>>(caption: &str, head: impl IntoIterator<Item = H>) -> Self {
+        Self { prose: true, ..Self::new(caption, head) }
+    }
+
+    /// By reference, as templates call it.
+    pub(in crate::report) fn head_of(&self, column: &usize) -> &str {
+        self.head.get(*column).map_or("", String::as_str)
     }
 
     pub(crate) fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {

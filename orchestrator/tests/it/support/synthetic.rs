@@ -108,7 +108,7 @@ impl Synthetic {
         let online = format!("0-{}\n", self.cpus - 1);
         [
             ("/proc/version", format!("Linux version 6.1.0-rt {} #1 SMP PREEMPT_RT\n", self.said)),
-            ("/proc/device-tree/model", format!("{}\0", self.said)),
+            ("/sys/firmware/devicetree/base/model", format!("{}\0", self.said)),
             ("/proc/sys/kernel/osrelease", "6.1.0-rt\n".to_owned()),
             ("/proc/cmdline", format!("threadirqs note={}\n", self.said)),
             ("/proc/sys/kernel/random/boot_id", "b00d\n".to_owned()),
