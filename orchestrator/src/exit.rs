@@ -1,5 +1,6 @@
 //! Exit codes, stable: scripts depend on them.
 
+use crate::board::{BoardError, Fault};
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -13,7 +14,7 @@ pub enum Exit {
     Usage = 2,
     /// A gate failed.
     GateFailed = 3,
-    /// An input file is wrong (campaign, target, import).
+    /// An input file is wrong or missing (campaign, target, import, the probe for the board).
     InputFile = 4,
     /// A board is unreachable, busy or lost.
     Board = 5,
@@ -26,6 +27,14 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// A board that cannot be used. A probe that this host lacks is no fault of the board.
+    pub fn of_board(error: &BoardError) -> Exit {
+        match error.fault() {
+            Fault::Host => Exit::InputFile,
+            Fault::Link | Fault::Board => Exit::Board,
+        }
+    }
+
     /// The code for several outcomes together: store, gate, board, invalid, detached, in this order.
     pub fn combine(outcomes: impl IntoIterator<Item = Exit>) -> Exit {
         let rank = |exit: &Exit| match exit {

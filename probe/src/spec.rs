@@ -17,6 +17,9 @@ pub struct Spec {
     pub format: u32,
     /// Name of the run, unique in the work directory; `[A-Za-z0-9._-]+`.
     pub run_id: String,
+    /// Number of the first segment in a directory without one. The host continues a run whose directory was lost in a reset.
+    #[serde(default)]
+    pub first_segment: u32,
     /// The sampling threads.
     pub measure: Measure,
     /// How long the measuring phase lasts.

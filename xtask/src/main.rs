@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask demo`, `test`, `ci`, `cross`, `lab`, `bench`.
+//! Developer commands: `cargo xtask demo`, `test`, `ci`, `cross`, `lab`, `bench`, `faults`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool; its rooms print what they do")]
 
 mod bench;
@@ -7,6 +7,7 @@ mod ci;
 mod cross;
 mod demo;
 mod emulated;
+mod faults;
 mod fetch;
 mod lab;
 mod paths;
@@ -41,6 +42,8 @@ enum Command {
     /// Emulated boards.
     #[command(subcommand)]
     Lab(lab::Action),
+    /// Short campaigns while things break, and what must be true after each.
+    Faults(faults::Options),
     /// Figures that documents state, measured again and written there.
     Bench(bench::Options),
     /// The house rules alone: layers, file lengths, lists of files that documents keep.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::main(),
         Command::Tidy => tidy::main(),
         Command::Lab(action) => lab::main(&action),
+        Command::Faults(options) => faults::main(&options),
         Command::Bench(options) => bench::main(&options),
         Command::Cross(options) => cross::main(&options),
     };

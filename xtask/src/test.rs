@@ -71,7 +71,14 @@ fn slow(count: &mut Count) -> Result<()> {
         }
     }
     one(count, "the probe has the same bits from any checkout path", cross::same_bits_from_any_path);
+    one(count, "runs survive 20 seeded faults", faults);
     boards(count, "")
+}
+
+/// In a process of its own, which gives itself namespaces.
+fn faults() -> Result<()> {
+    let own = std::env::current_exe().context("no own program")?;
+    shell::run(Command::new(own).args(["faults", "--count", "20"]))
 }
 
 /// Campaigns on emulated boards; those tests whose names contain `text`.

@@ -116,6 +116,7 @@ pub(crate) struct Stored {
     pub(crate) target: Target,
     pub(crate) segments: Vec<Folded>,
     pub(crate) before: Facts,
+    pub(crate) boots: Vec<Facts>,
     pub(crate) after: Option<Facts>,
 }
 
@@ -127,6 +128,7 @@ impl Stored {
             target: &self.target,
             segments: &self.segments,
             before: &self.before,
+            boots: &self.boots,
             after: self.after.as_ref(),
         }
     }
@@ -149,7 +151,15 @@ pub(crate) fn good() -> Stored {
     .unwrap();
     spec.measure.threads = vec![spec::Thread { cpu: Some(1), interval_ns: MS, offset_ns: 0 }];
     let segment = segment(&spec);
-    Stored { spec, settings, target: target(), segments: vec![segment], before: before.clone(), after: Some(before) }
+    Stored {
+        spec,
+        settings,
+        target: target(),
+        segments: vec![segment],
+        before: before.clone(),
+        boots: Vec::new(),
+        after: Some(before),
+    }
 }
 
 fn segment(spec: &Spec) -> Folded {

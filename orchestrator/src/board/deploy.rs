@@ -72,6 +72,13 @@ pub struct Deployed {
     pub passed_over: Vec<String>,
 }
 
+impl Deployed {
+    /// What it says of itself, and its hash: two probes of one version may differ.
+    pub fn version_and_hash(&self) -> String {
+        format!("{}, SHA-256 {}", self.version, self.sha256)
+    }
+}
+
 enum NotHere {
     /// The next directory may do.
     Directory(String),

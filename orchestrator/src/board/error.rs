@@ -91,12 +91,24 @@ pub enum BoardError {
         complaint: String,
     },
     /// Somebody else has the board.
-    #[error("the board is held by {} for execution {} since {}; wait for it, or go on with it there by `latlab resume {}`; if its results are gone, `latlab release` frees the board", lock.holder, lock.execution, duration_text(*held_s), lock.execution)]
+    #[error("the board is held by {} for execution {} since {}; wait for it (`latlab run --wait`), or go on with it there by `latlab resume {}`; if its results are gone, `latlab release` frees the board", lock.holder, lock.execution, duration_text(*held_s), lock.execution)]
     Busy {
         /// Who.
         lock: Box<Lock>,
         /// How long, in s, by the board's clock.
         held_s: u64,
+    },
+    /// Another latlab process of this host has the board, or waits for it.
+    #[error(
+        "the board is taken by {process} of this host for execution {execution} since {since}; `latlab run --wait` waits for its turn"
+    )]
+    Queued {
+        /// `process 1234`.
+        process: String,
+        /// Its execution.
+        execution: String,
+        /// Since when: UTC, RFC 3339.
+        since: String,
     },
     /// The probe refused a command.
     #[error("latprobe {command} failed: {complaint}")]
@@ -121,6 +133,8 @@ pub enum Fault {
     Link,
     /// The board or its description: a retry will not help.
     Board,
+    /// This host: it lacks what the board needs.
+    Host,
 }
 
 impl BoardError {
@@ -136,6 +150,7 @@ impl BoardError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Link(link) if link.may_pass() => Fault::Link,
+            Self::ProbeMissing { .. } | Self::BadProbe { .. } => Fault::Host,
             _ => Fault::Board,
         }
     }

@@ -65,7 +65,7 @@ impl Board {
         }
     }
 
-    /// Hands the spec over; the supervisor is up when this returns.
+    /// Hands the spec over; the supervisor is up when this returns. A spec that begins with a later segment continues a run.
     pub async fn submit(&self, run: &RunOnBoard, spec: &Spec) -> Result<(), BoardError> {
         let made = self.exec(Request::script("umask 077; mkdir -p \"$1\"", &[&run.dir])).await?;
         if !made.success() {
@@ -75,8 +75,16 @@ impl Board {
         let text =
             serde_json::to_vec_pretty(spec).map_err(|e| BoardError::garbage("spec.json", e.to_string().as_bytes()))?;
         self.upload(&path, &text, "644").await?;
-        self.probe("run", Request::new([&run.probe, "run", &run.dir]).timeout(PATIENT)).await?;
+        let mut argv = vec![run.probe.as_str(), "run", &run.dir];
+        argv.extend((spec.first_segment > 0).then_some("--continue"));
+        self.probe("run", Request::new(argv).timeout(PATIENT)).await?;
         Ok(())
+    }
+
+    /// The board's boot id now; empty on kernels without.
+    pub async fn boot_id(&self) -> Result<String, BoardError> {
+        let answer = self.exec(Request::new(["cat", "/proc/sys/kernel/random/boot_id"]).max_output(1 << 10)).await?;
+        Ok(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
     }
 
     /// Where the run stands; [`BoardError::NoSuchRun`] when the board does not know it.

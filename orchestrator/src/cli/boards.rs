@@ -67,7 +67,7 @@ pub(super) fn status(common: &Common, args: &StatusArgs) -> Exit {
             Err(exit) => return exit,
         };
         let seen = on_board(common, &target, async |board, deployed| board.occupancy(deployed).await);
-        exits.push(if seen.is_ok() { Exit::Success } else { Exit::Board });
+        exits.push(seen.as_ref().map_or_else(Exit::of_board, |_| Exit::Success));
         match common.format {
             Format::Json => print_json(&report(&target.name, &seen)),
             Format::Text => {
@@ -93,7 +93,7 @@ pub(super) fn release(common: &Common, args: &ReleaseArgs) -> Exit {
         Err(error) => format!("{}: {error}", target.name),
     };
     let _ = writeln!(std::io::stderr(), "{text}");
-    if released.is_ok() { Exit::Success } else { Exit::Board }
+    released.as_ref().map_or_else(Exit::of_board, |_| Exit::Success)
 }
 
 /// How many runs were thrown away; `None`: the board is not held for `execution`.

@@ -7,7 +7,7 @@ use super::{Common, Format};
 use crate::exit::Exit;
 use crate::report::sides::{self, Located, Named, NoSide, NotApart};
 use crate::report::{comparison, text};
-use latlab_core::compare::{self, Refused, Side};
+use latlab_core::compare::{self, Layer, Refused, Side};
 use std::io::Write;
 
 /// Compares two sides: what else differs first, then what may be said of each metric (docs/statistics.md).
@@ -108,7 +108,8 @@ fn with_published(common: &Common, args: &Args, measured: &Named) -> Result<(), 
     let side = measured.side()?;
     let targets = measured.targets();
     let all = compare::published();
-    let fitting: Vec<_> = all.iter().filter(|published| targets.contains(&published.target)).collect();
+    let fitting: Vec<_> =
+        all.iter().filter(|published| targets.contains(&published.target) && published.layer == Layer::User).collect();
     if fitting.is_empty() {
         let known = all.iter().map(|published| format!("published:{}", published.name)).collect();
         return Err(Error::NothingPublished { target: targets.join(", "), known });

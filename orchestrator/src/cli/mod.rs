@@ -2,6 +2,7 @@
 
 mod baseline;
 mod boards;
+mod campaign;
 mod check;
 mod compare;
 mod diagnostics;
@@ -60,6 +61,7 @@ pub enum Format {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Check(check::Args),
+    Campaign(campaign::Args),
     Import(import::Args),
     Plan(plan::Args),
     Doctor(doctor::Args),
@@ -98,6 +100,7 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli) -> Exit {
     match &cli.verb {
         Verb::Check(args) => check::run(&cli.common, args),
+        Verb::Campaign(args) => campaign::run(&cli.common, args),
         Verb::Import(args) => import::run(&cli.common, args),
         Verb::Plan(args) => plan::run(&cli.common, args),
         Verb::Doctor(args) => doctor::run(&cli.common, args),

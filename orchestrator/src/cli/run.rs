@@ -1,6 +1,6 @@
 //! `latlab run` and `latlab resume`: carry an execution out, and show what came of it.
 
-use super::selection::{Selection, SelectionArgs};
+use super::selection::{LeftOut, Selection, SelectionArgs};
 use super::{Common, Format, logging};
 use crate::exit::Exit;
 use crate::progress::Progress;
@@ -15,11 +15,13 @@ use indicatif::MultiProgress;
 use latlab_core::result::RunResult;
 use latlab_core::run_state::{Outcome, State, Wish};
 use latlab_core::target::Target;
+use latlab_core::units::parse_duration;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Measures a campaign on its boards, all boards at once.
 ///
@@ -30,6 +32,11 @@ use std::path::PathBuf;
 pub(super) struct RunArgs {
     #[command(flatten)]
     selection: SelectionArgs,
+    /// Wait for boards that somebody else has, at most so long (`2h`; without a time: without end), in the order of coming.
+    ///
+    /// Without this a board that is taken is refused, by the name of its holder.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "365d", value_parser = wait)]
+    wait: Option<Duration>,
     #[command(flatten)]
     results: ResultsArgs,
 }
@@ -83,19 +90,38 @@ impl ResultsArgs {
 
 /// Runs `latlab run`.
 pub(super) fn run(common: &Common, args: &RunArgs) -> Exit {
-    let selection = match args.selection.load(common).and_then(|s| s.refuse_unsupported(common).map(|()| s)) {
-        Ok(selection) => selection,
+    let selected = args.selection.load(common);
+    let selected = selected.and_then(|mut selection| selection.leave_unsupported(common).map(|left| (selection, left)));
+    let (selection, left_out) = match selected {
+        Ok(selected) => selected,
         Err(exit) => return exit,
     };
     let started = || -> Result<ExecutionWriter, Refused> {
         let store = Store::create(args.results.path())?;
         let targets: Vec<String> = selection.targets.iter().map(|loaded| loaded.target.name.clone()).collect();
-        refuse_unfinished(&store, &targets)?;
+        refuse_unfinished(&store, &targets, args.wait.is_some())?;
         Ok(store.create_execution(&plan(&selection))?)
     };
     match started() {
-        Ok(writer) => carry_out(common, writer, Wish::Finish),
+        Ok(writer) => {
+            let exit = carry_out(common, writer, Wish::Finish, args.wait);
+            say_left_out(common, &left_out);
+            // The campaign was not measured as a whole.
+            Exit::combine([exit].into_iter().chain((!left_out.is_empty()).then_some(Exit::Invalid)))
+        }
         Err(refused) => refused.report(),
+    }
+}
+
+fn say_left_out(common: &Common, left_out: &[LeftOut]) {
+    for left in left_out {
+        match common.format {
+            Format::Json => print_line(&LeftOutLine { event: "left-out", left }),
+            Format::Text => {
+                let cells = left.cells.join(", ");
+                complain(&format!("not measured: cell {cells}: {}", left.reason));
+            }
+        }
     }
 }
 
@@ -131,7 +157,7 @@ fn go_on(common: &Common, which: &ExecutionArgs, wish: Wish) -> Exit {
         Ok(Some(ExecutionWriter::reopen(execution)?))
     };
     match opened() {
-        Ok(Some(writer)) => carry_out(common, writer, wish),
+        Ok(Some(writer)) => carry_out(common, writer, wish, None),
         Ok(None) => {
             complain("nothing to do: every execution is finished");
             Exit::Success
@@ -182,6 +208,14 @@ struct ResultLine<'a> {
     result: &'a RunResult,
 }
 
+/// Cells that were never planned.
+#[derive(Debug, Serialize)]
+struct LeftOutLine<'a> {
+    event: &'static str,
+    #[serde(flatten)]
+    left: &'a LeftOut,
+}
+
 fn print_line(value: &impl Serialize) {
     if let Ok(line) = serde_json::to_string(value) {
         let _ = writeln!(std::io::stdout(), "{line}");
@@ -192,13 +226,22 @@ fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// A board that still measures for an earlier execution is not ours to take: its run would be lost.
-fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
+/// `90s`, `2h`.
+fn wait(text: &str) -> Result<Duration, String> {
+    let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
+    ns.map(Duration::from_nanos).ok_or_else(|| "a time such as 90s, 30min or 2h is expected".to_owned())
+}
+
+/// A board that still measures for an earlier execution is not ours to take: its run would be lost. One that another
+/// process is at can be waited for.
+fn refuse_unfinished(store: &Store, targets: &[String], waits: bool) -> Result<(), Refused> {
     for execution in store.executions()?.into_iter().flatten() {
         let entries = execution.journal()?;
         for (run, _) in execution.runs().filter(|(run, _)| targets.contains(&run.target)) {
-            let on_board =
-                matches!(state_of(&entries, &run.name), State::Searching | State::Measuring | State::Collecting);
+            let on_board = matches!(
+                state_of(&entries, &run.name),
+                State::Searching | State::Measuring | State::Reviving | State::Collecting
+            );
             if !on_board {
                 continue;
             }
@@ -206,7 +249,8 @@ fn refuse_unfinished(store: &Store, targets: &[String]) -> Result<(), Refused> {
             let since = since.map_or_else(String::new, |entry| format!(" since {}", entry.at));
             let (name, target, run) = (execution.name(), &run.target, &run.name);
             let remedy = match execution.running() {
-                Some(process) => format!("{process} is at it"),
+                Some(_) if waits => continue,
+                Some(process) => format!("{process} is at it; `--wait` waits for its turn"),
                 None => format!("`latlab resume {name}` brings it home, `latlab stop {name}` ends it"),
             };
             let text =
@@ -278,7 +322,7 @@ pub(super) fn holder() -> String {
     format!("{}@{}", user.as_deref().unwrap_or("root"), host.as_deref().unwrap_or("localhost"))
 }
 
-fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
+fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish, wait: Option<Duration>) -> Exit {
     let bars = MultiProgress::new();
     if let Err(error) = logging::init(common, &bars) {
         complain(&format!("error: --log-file {error}"));
@@ -296,7 +340,7 @@ fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish) -> Exit {
         let (wishes, wish) = Wishes::new(first).map_err(Refused::Signals)?;
         let ask_bars = bars.clone();
         tokio::spawn(wishes.watch(move |ask| ask_bars.suspend(ask)));
-        Ok::<_, Refused>(runner::execute(writer, progress, wish).await?)
+        Ok::<_, Refused>(runner::execute(writer, progress, wish, wait).await?)
     });
     // A question that nobody answers must not keep the process.
     runtime.shutdown_background();

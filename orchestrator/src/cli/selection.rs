@@ -77,31 +77,45 @@ impl SelectionArgs {
 }
 
 impl Selection {
-    /// Stops a run that holds cells which need what is not supported yet, and says which can be run.
-    pub fn refuse_unsupported(&self, common: &Common) -> Result<(), Exit> {
-        let Some(found) = self.unsupported_errors() else { return Ok(()) };
-        print(common, &found);
-        Err(Exit::InputFile)
+    /// Leaves out the cells which need what is not supported yet, and says so. A selection of nothing else is refused.
+    pub fn leave_unsupported(&mut self, common: &Common) -> Result<Vec<LeftOut>, Exit> {
+        let left: Vec<LeftOut> = self
+            .unsupported
+            .iter()
+            .map(|misfit| LeftOut { cells: misfit.cells.clone(), reason: misfit.diagnostic.message.clone() })
+            .collect();
+        let names: Vec<&str> = left.iter().flat_map(|left| left.cells.iter().map(String::as_str)).collect();
+        if self.campaign.campaign.cells.iter().all(|cell| names.contains(&cell.name.as_str())) {
+            if let Some(found) = self.unsupported_errors() {
+                print(common, &found);
+            }
+            return Err(Exit::InputFile);
+        }
+        self.campaign.drop_cells(&names);
+        self.schedule = Schedule::new(&self.campaign.campaign, self.targets.iter().map(|loaded| &loaded.target));
+        Ok(left)
     }
 
     fn unsupported_errors(&self) -> Option<Diagnostics> {
         if self.unsupported.is_empty() {
             return None;
         }
-        let stopped = |name: &str| self.unsupported.iter().any(|misfit| misfit.cells.iter().any(|cell| cell == name));
-        let names = self.campaign.campaign.cells.iter().map(|cell| cell.name.as_str());
-        let rest: Vec<&str> = names.filter(|name| !stopped(name)).collect();
-        let help = match rest[..] {
-            [] => "no cell of this selection can be run yet".to_owned(),
-            _ => format!("the rest can be run: --only cell={}", rest.join(" --only cell=")),
-        };
         let refuse = |misfit: &Misfit| {
             let cells = misfit.cells.join(", ");
             let diagnostic = misfit.diagnostic.clone().label(format!("cell {cells}"));
-            diagnostic.help(help.clone())
+            diagnostic.help("no cell of this selection can be run yet")
         };
         Some(self.unsupported.iter().map(refuse).collect())
     }
+}
+
+/// Cells that are not measured, and why.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct LeftOut {
+    /// Their names.
+    pub cells: Vec<String>,
+    /// What latlab does not support yet.
+    pub reason: String,
 }
 
 /// A campaign's targets and how it fits them.

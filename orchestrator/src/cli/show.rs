@@ -4,10 +4,11 @@ use super::diagnostics::print_json;
 use super::run::ResultsArgs;
 use super::{Common, Format};
 use crate::exit::Exit;
-use crate::report::statistics;
 use crate::report::stored::{self, Stored};
 use crate::report::text::{self, sparkline};
+use crate::report::{published, statistics};
 use crate::store::{Store, StoreError};
+use latlab_core::compare::published_for;
 use latlab_core::latency::blocks::Series;
 use std::io::Write;
 
@@ -43,7 +44,10 @@ fn show(common: &Common, args: &Args) -> Result<(), StoreError> {
             Stored::NotStarted(..) => None,
         };
         match (common.format, &stored) {
-            (Format::Json, Stored::Measured(result, _)) => print_json(&statistics::Shown { result, statistics }),
+            (Format::Json, Stored::Measured(result, _)) => {
+                let published = published_for(&result.identity.campaign, &result.identity.cell);
+                print_json(&statistics::Shown { result, statistics, published });
+            }
             (Format::Json, Stored::NotStarted(identity, reason)) => {
                 print_json(&stored::NotMeasured::new(identity, reason.as_deref()));
             }
@@ -65,7 +69,10 @@ fn show(common: &Common, args: &Args) -> Result<(), StoreError> {
 
 fn text_of(stored: &Stored) -> String {
     match stored {
-        Stored::Measured(result, _) => text::for_stdout(result),
+        Stored::Measured(result, _) => {
+            let all = published_for(&result.identity.campaign, &result.identity.cell);
+            text::for_stdout(result) + &published::render(result, &all, text::WIDTH)
+        }
         Stored::NotStarted(identity, reason) => {
             let reason = reason.as_deref().unwrap_or("it has not begun, or was interrupted before it began");
             format!("{}/{}: not measured: {reason}\n", identity.execution, identity.run)

@@ -28,6 +28,10 @@ impl Bars {
                     bar.finish_and_clear();
                 }
             }
+            Event::Waiting { target, holder, execution, for_s } => {
+                let text = format!("waiting for {holder}, execution {execution} ({})", lines::duration_s(*for_s));
+                self.message(target, &text);
+            }
             Event::Board { target, text } => self.message(target, text),
             Event::Stage { target, run, stage } => {
                 let bar = self.bar(target);

@@ -36,6 +36,17 @@ pub enum Event {
         /// In plain words.
         text: String,
     },
+    /// Somebody else has the board; it is waited for.
+    Waiting {
+        /// Board.
+        target: String,
+        /// Who: `user@host`, or `process 1234` of this host.
+        holder: String,
+        /// For which execution.
+        execution: String,
+        /// How long it is waited for so far, in s.
+        for_s: u64,
+    },
     /// A run enters a stage.
     Stage {
         /// Board.
@@ -126,6 +137,8 @@ pub enum Stage {
     Submitting,
     /// The board measures.
     Measuring,
+    /// The board was reset and is to measure again.
+    Reviving,
     /// Being stopped on request.
     Stopping,
     /// Facts after, logs.
@@ -143,6 +156,7 @@ impl Stage {
             Stage::Preparing => "preparing",
             Stage::Submitting => "submitting",
             Stage::Measuring => "measuring",
+            Stage::Reviving => "going on after a reset of the board",
             Stage::Stopping => "stopping",
             Stage::Collecting => "collecting",
             Stage::Judging => "judging",

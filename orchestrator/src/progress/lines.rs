@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// A line about a measurement in the same stage at most this often.
 const QUIET: Duration = Duration::from_secs(60);
 
+/// A line about a wait for the same holder at most this often.
+const WAITING: Duration = Duration::from_secs(600);
+
 /// Lines on standard error.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -26,6 +29,14 @@ impl Lines {
             }
             last.insert(run.clone(), (Instant::now(), board_stage.clone()));
         }
+        if let Event::Waiting { target, holder, .. } = event {
+            let mut last = self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let key = format!("{target} waits");
+            if last.get(&key).is_some_and(|(at, before)| at.elapsed() < WAITING && before == holder) {
+                return;
+            }
+            last.insert(key, (Instant::now(), holder.clone()));
+        }
         let now = jiff::Timestamp::now().strftime("%H:%M:%SZ");
         let _ = writeln!(std::io::stderr(), "{now} {}", text(event));
     }
@@ -39,6 +50,9 @@ pub(super) fn text(event: &Event) -> String {
             format!("{verb} {execution}: {} on {} (results in {directory})", count(*runs, "run"), targets.join(", "))
         }
         Event::Board { target, text } => format!("{target}: {text}"),
+        Event::Waiting { target, holder, execution, for_s } => {
+            format!("{target}: waiting for {holder}, execution {execution} (since {})", duration_s(*for_s))
+        }
         Event::Stage { target, run, stage } => format!("{target}: {run}: {}", stage.name()),
         Event::Measured { target, run, .. } => format!("{target}: {run}: {}", measured(event)),
         Event::Silent { target, run, reason, for_s, retry_in_s, lost_in_s } => {

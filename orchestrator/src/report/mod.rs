@@ -5,6 +5,7 @@ pub mod figures;
 pub mod html;
 pub mod index;
 pub mod nightly;
+pub mod published;
 pub mod recipe;
 pub mod sides;
 pub mod statistics;

@@ -2,6 +2,7 @@
 
 use super::text::{place, plain_table, table_text, wrapped};
 use latlab_core::campaign::model::Settings;
+use latlab_core::compare::Published;
 use latlab_core::latency::assessment::Assessment;
 use latlab_core::latency::blocks::Series;
 use latlab_core::latency::exceedance::Exceedance;
@@ -20,6 +21,8 @@ pub struct Shown<'a> {
     pub result: &'a RunResult,
     /// Its statistics (docs/statistics.md).
     pub statistics: Option<Assessment>,
+    /// Published results that its campaign repeats, those of its cell first.
+    pub published: Vec<Published>,
 }
 
 /// The statistics of a run that was measured by `settings`; events are counted above the limits of its gate.

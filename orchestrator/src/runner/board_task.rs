@@ -1,22 +1,35 @@
-use super::execution::{holds, state_of};
+use super::execution::{holds, resets_of, state_of};
 use super::run_task::RunTask;
-use super::{Context, Log, RunEnd};
+use super::{Context, RunEnd};
 use crate::board::{Board, BoardError, Deployed};
+use crate::exit::Exit;
 use crate::progress::Event;
 use crate::store::{PlannedRun, StoreError, journal};
 use latlab_core::run_state::{Outcome, State, Step, Wish};
 use latlab_core::target::Target;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One target through an execution: a fault domain of its own.
 #[derive(Debug)]
 pub(super) struct BoardTask {
-    context: Arc<Context>,
-    target: Target,
-    /// Runs in plan order, with where they stand.
-    runs: Vec<(PlannedRun, State)>,
+    pub(super) context: Arc<Context>,
+    pub(super) target: Target,
+    /// Runs in plan order.
+    pub(super) runs: Vec<Standing>,
     /// A process before this one may have left the board locked.
-    held: bool,
+    pub(super) held: bool,
+}
+
+/// A run, and where it stands by the journal.
+#[derive(Debug)]
+pub(super) struct Standing {
+    pub(super) run: PlannedRun,
+    pub(super) state: State,
+    /// Resets of the board that it has survived.
+    pub(super) resets: u32,
+    /// Since it was handed over last; zero where that is not known.
+    pub(super) submitted_ago: Duration,
 }
 
 /// How a target ended.
@@ -24,13 +37,16 @@ pub(super) struct BoardTask {
 pub(super) struct BoardEnd {
     pub(super) target: String,
     pub(super) runs: Vec<RunEnd>,
-    /// What made the board unusable.
-    pub(super) error: Option<String>,
+    /// What made the board unusable, and the exit code for it.
+    pub(super) error: Option<(String, Exit)>,
     pub(super) store: Option<StoreError>,
 }
 
-enum Stopped {
+/// Why a board is left before all is done.
+pub(super) enum Stopped {
     Board(BoardError),
+    /// On request.
+    Wished,
     Store(StoreError),
 }
 
@@ -43,7 +59,13 @@ impl From<StoreError> for Stopped {
 impl BoardTask {
     pub(super) fn new(context: Arc<Context>, target: Target, entries: &[journal::Entry]) -> Self {
         let plan = context.writer.plan();
-        let runs = plan.runs_of(&target.name).map(|run| (run.clone(), state_of(entries, &run.name))).collect();
+        let standing = |run: &PlannedRun| Standing {
+            run: run.clone(),
+            state: state_of(entries, &run.name),
+            resets: resets_of(entries, &run.name),
+            submitted_ago: submitted_ago(entries, &run.name),
+        };
+        let runs = plan.runs_of(&target.name).map(standing).collect();
         let held = holds(entries, &target.name);
         Self { context, target, runs, held }
     }
@@ -51,19 +73,21 @@ impl BoardTask {
     pub(super) async fn run(self) -> BoardEnd {
         let mut end = BoardEnd { target: self.target.name.clone(), runs: Vec::new(), error: None, store: None };
         match self.carry_out(&mut end.runs).await {
-            Ok(()) => {}
-            Err(Stopped::Board(error)) => end.error = Some(error.to_string()),
+            Ok(()) | Err(Stopped::Wished) => {}
+            Err(Stopped::Board(error)) => end.error = Some((error.to_string(), Exit::of_board(&error))),
             Err(Stopped::Store(error)) => end.store = Some(error),
         }
-        let error = end.error.clone().or_else(|| end.store.as_ref().map(ToString::to_string));
+        let error =
+            end.error.as_ref().map(|(text, _)| text.clone()).or_else(|| end.store.as_ref().map(ToString::to_string));
         self.context.show(Event::BoardOver { target: end.target.clone(), error });
         end
     }
 
     async fn carry_out(&self, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        if !self.held && self.runs.iter().all(|(_, state)| matches!(state, State::Over(_))) {
+        if !self.held && self.runs.iter().all(|standing| matches!(standing.state, State::Over(_))) {
             return Ok(());
         }
+        let _turn = self.turn().await?;
         let board = Board::new(&self.target, Arc::clone(&self.context.probes)).map_err(Stopped::Board)?;
         let result = self.on_board(&board, ends).await;
         board.close().await;
@@ -73,12 +97,13 @@ impl BoardTask {
     async fn on_board(&self, board: &Board, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
         let mut deployed = self.set_up(board).await?;
         let mut result = Ok(());
-        for (run, state) in &self.runs {
+        for standing in &self.runs {
+            let state = standing.state;
             let waits = matches!(state, State::Planned) && *self.context.wish.borrow() != Wish::Finish;
             if matches!(state, State::Over(_)) || waits {
                 continue;
             }
-            match RunTask::new(&self.context, board, &deployed, run, *state)?.drive().await {
+            match RunTask::new(&self.context, board, &deployed, standing)?.drive().await {
                 Ok((end, place)) => {
                     deployed = place;
                     let gone = matches!(end.outcome, Outcome::Lost | Outcome::Detached);
@@ -100,40 +125,6 @@ impl BoardTask {
         result
     }
 
-    async fn set_up(&self, board: &Board) -> Result<Deployed, Stopped> {
-        let plan = self.context.writer.plan();
-        self.step(Step::Connect, "connecting", board.connect()).await?;
-        let deployed = self.step(Step::Deploy, "deploying latprobe", board.deploy()).await?;
-        let place = if deployed.uploaded { "uploaded to" } else { "already in" };
-        let mut text = format!("{}, {place} {}", deployed.version, deployed.work_dir);
-        deployed.passed_over.iter().for_each(|reason| text += &format!("; not {reason}"));
-        self.context.show(Event::Board { target: self.target.name.clone(), text });
-        self.step(Step::Lock, "taking the board", board.lock(&deployed, &plan.holder, &plan.execution)).await?;
-        Ok(deployed)
-    }
-
-    /// One step of the board as a whole, journalled and shown.
-    async fn step<T>(
-        &self,
-        step: Step,
-        text: &str,
-        work: impl Future<Output = Result<T, BoardError>>,
-    ) -> Result<T, Stopped> {
-        let log = Log { context: &self.context, target: &self.target.name, run: None };
-        self.context.show(Event::Board { target: self.target.name.clone(), text: text.to_owned() });
-        log.intent(step)?;
-        match work.await {
-            Ok(value) => {
-                log.done(step, None)?;
-                Ok(value)
-            }
-            Err(error) => {
-                log.failed(step, &error.to_string())?;
-                Err(Stopped::Board(error))
-            }
-        }
-    }
-
     async fn unlock(&self, board: &Board, deployed: &Deployed) -> Result<(), Stopped> {
         let plan = self.context.writer.plan();
         let unlock = async || {
@@ -152,4 +143,13 @@ impl BoardTask {
         };
         self.step(Step::Unlock, "giving the board back", work).await
     }
+}
+
+/// By this host's clock, which is good enough for how long to wait.
+fn submitted_ago(entries: &[journal::Entry], run: &str) -> Duration {
+    let submitted = |entry: &&journal::Entry| {
+        entry.run.as_deref() == Some(run) && matches!(entry.step, Step::Submit | Step::Continue)
+    };
+    let at = entries.iter().rev().find(submitted).and_then(|entry| entry.at.parse::<jiff::Timestamp>().ok());
+    at.and_then(|at| Duration::try_from(jiff::Timestamp::now().duration_since(at)).ok()).unwrap_or_default()
 }

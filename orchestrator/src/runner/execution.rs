@@ -2,7 +2,7 @@ use super::board_task::{BoardEnd, BoardTask};
 use super::{Context, RunEnd, Summary};
 use crate::progress::{Event, Progress};
 use crate::store::{ExecutionDir, ExecutionWriter, Plan, StoreError, journal};
-use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, holds_board, replay};
+use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, holds_board, replay, resets};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -12,12 +12,14 @@ use tokio::task::JoinSet;
 const LEAVE_TIME: Duration = Duration::from_secs(3);
 
 /// Carries out what is planned and not done yet, on all targets at once.
-/// `progress` is given back for what follows.
+/// `progress` is given back for what follows; a board that somebody else has is waited for as long as `wait` says.
 pub async fn execute(
     writer: ExecutionWriter,
     progress: Progress,
     wish: watch::Receiver<Wish>,
+    wait: Option<Duration>,
 ) -> Result<(Summary, Progress), StoreError> {
+    super::queue::sweep();
     let entries = writer.directory().journal()?;
     let plan = writer.plan().clone();
     refuse_forgotten(writer.directory(), &entries)?;
@@ -30,8 +32,14 @@ pub async fn execute(
         targets: plan.targets.iter().map(|target| target.name.clone()).collect(),
         resumed: !entries.is_empty(),
     });
-    let context =
-        Arc::new(Context { writer, progress, wish: wish.clone(), probes: Arc::default(), origin: Instant::now() });
+    let context = Arc::new(Context {
+        writer,
+        progress,
+        wish: wish.clone(),
+        probes: Arc::default(),
+        wait,
+        origin: Instant::now(),
+    });
     let mut tasks = JoinSet::new();
     for target in &plan.targets {
         let task = BoardTask::new(Arc::clone(&context), target.clone(), &entries);
@@ -75,7 +83,7 @@ async fn gather(tasks: &mut JoinSet<BoardEnd>, summary: &mut Summary) {
         match ended {
             Ok(end) => {
                 summary.runs.extend(end.runs);
-                summary.boards.extend(end.error.map(|error| (end.target, error)));
+                summary.boards.extend(end.error.map(|(error, exit)| (end.target, error, exit)));
                 summary.store.extend(end.store);
             }
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
@@ -116,7 +124,16 @@ fn complete(context: &Context, summary: &mut Summary) -> Result<(), StoreError> 
 
 /// Where a run stands by the journal.
 pub(crate) fn state_of(entries: &[journal::Entry], run: &str) -> State {
-    replay(entries.iter().filter(|entry| entry.run.as_deref() == Some(run)).map(|entry| (entry.step, entry.mark)))
+    replay(of_run(entries, run))
+}
+
+/// Resets of its board that a run has survived by the journal.
+pub(super) fn resets_of(entries: &[journal::Entry], run: &str) -> u32 {
+    resets(of_run(entries, run))
+}
+
+fn of_run<'a>(entries: &'a [journal::Entry], run: &'a str) -> impl Iterator<Item = (Step, Mark)> {
+    entries.iter().filter(move |entry| entry.run.as_deref() == Some(run)).map(|entry| (entry.step, entry.mark))
 }
 
 /// Whether the execution may still hold the lock of `target`, by the journal.

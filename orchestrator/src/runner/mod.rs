@@ -7,7 +7,9 @@
 mod board_task;
 mod execution;
 mod outcome;
+mod queue;
 mod run_task;
+mod set_up;
 mod steps;
 mod wish;
 
@@ -21,7 +23,7 @@ use crate::progress::{Event, Progress};
 use crate::store::{ExecutionWriter, StoreError};
 use latlab_core::run_state::{Mark, Step, Wish};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// What all tasks of an execution share.
@@ -31,6 +33,8 @@ struct Context {
     progress: Progress,
     wish: watch::Receiver<Wish>,
     probes: Arc<Probes>,
+    /// How long a board that somebody else has is waited for; absent: not at all.
+    wait: Option<Duration>,
     origin: Instant,
 }
 

@@ -23,8 +23,8 @@ pub struct RunEnd {
 pub struct Summary {
     /// Every planned run, in plan order of its target.
     pub runs: Vec<RunEnd>,
-    /// Targets that could not be used, with the reason.
-    pub boards: Vec<(String, String)>,
+    /// Targets that could not be used, with the reason and the exit code for it.
+    pub boards: Vec<(String, String, Exit)>,
     /// What the results store refused.
     pub store: Vec<StoreError>,
 }
@@ -49,7 +49,7 @@ impl Summary {
     /// The exit code for all of it.
     pub fn exit(&self) -> Exit {
         let store = self.store.iter().map(|_| Exit::Store);
-        let boards = self.boards.iter().map(|_| Exit::Board);
+        let boards = self.boards.iter().map(|(_, _, exit)| *exit);
         Exit::combine(self.runs.iter().map(RunEnd::exit).chain(store).chain(boards))
     }
 

@@ -1,11 +1,13 @@
-use super::steps::{Mirrors, collect, judge, prepare};
+use super::board_task::Standing;
+use super::steps::{Mirrors, collect, judge, prepare, remainder};
 use super::{Context, Log, RunEnd};
 use crate::board::{Board, BoardError, Deployed, Fault, RunOnBoard};
 use crate::progress::{self, Stage};
 use crate::store::{PlannedRun, RunDir, StoreError};
-use latlab_core::campaign::model::{Cell, CollectMode};
+use latlab_core::campaign::model::{AfterReset, Cell, CollectMode};
+use latlab_core::facts::Facts;
 use latlab_core::judgement::Judgement;
-use latlab_core::run_state::{Action, Event, Machine, Outcome, Patience, State, Step, Wish};
+use latlab_core::run_state::{Action, Event, Machine, Mark, Outcome, Patience, State, Step, Wish};
 use latprobe::spec::Spec;
 use latprobe::status::Capture;
 use std::time::Duration;
@@ -14,6 +16,12 @@ use tokio::sync::watch;
 const SECOND_NS: u64 = 1_000_000_000;
 /// An SSH master that is not used ends after five minutes: longer pauses give the connection up and make a new one.
 const KEEP_NS: u64 = 200 * SECOND_NS;
+/// Where the board is to be left alone, even a short pause is kept without a connection and its keepalives.
+const KEEP_QUIET_NS: u64 = SECOND_NS;
+/// Beyond the spec's deadline: a loaded board may answer after minutes.
+pub(super) const MARGIN: Duration = Duration::from_secs(600);
+/// A board that resets more often in one run has a fault that more segments do not cure (a watchdog that nobody feeds).
+const MAX_RESETS: u32 = 3;
 
 /// One run on one board: performs the actions of the state machine.
 pub(super) struct RunTask<'a> {
@@ -27,7 +35,12 @@ pub(super) struct RunTask<'a> {
     on_board: RunOnBoard,
     machine: Machine,
     wish: watch::Receiver<Wish>,
+    /// The whole run.
     spec: Option<Spec>,
+    /// What the board does now: the whole, or what was left after a reset.
+    current: Option<Spec>,
+    /// What the last new connection took that no contact was logged with, in ns.
+    connect_ns: u64,
     mirrors: Mirrors,
     /// Why the board did not answer last, or why the run ended as it did.
     reason: Option<String>,
@@ -39,9 +52,10 @@ impl<'a> RunTask<'a> {
         context: &'a Context,
         board: &'a Board,
         deployed: &Deployed,
-        run: &'a PlannedRun,
-        state: State,
+        standing: &'a Standing,
     ) -> Result<Self, StoreError> {
+        let Standing { run, state, resets, .. } = standing;
+        let state = *state;
         let directory = context.writer.directory();
         let dir = directory.run_dir(&run.name);
         let plan_path = directory.path().join("plan.json");
@@ -49,7 +63,11 @@ impl<'a> RunTask<'a> {
             path: plan_path,
             reason: format!("run {} belongs to no cell of the plan", run.name),
         })?;
-        let spec = dir.spec()?;
+        let (spec, current) = (dir.spec()?, dir.latest_spec()?);
+        let allowed = match context.writer.plan().campaign.plan.after_reset {
+            AfterReset::End => 0,
+            AfterReset::Continue | AfterReset::Restart => MAX_RESETS.saturating_sub(*resets),
+        };
         let judgement = if state == State::Removing { dir.judgement()? } else { None };
         let mut wish = context.wish.clone();
         wish.mark_changed();
@@ -60,12 +78,14 @@ impl<'a> RunTask<'a> {
             deployed: deployed.clone(),
             run,
             cell,
-            machine: Machine::new(state, patience(cell, spec.as_ref())),
+            machine: Machine::new(state, Patience { resets: allowed, ..patience(cell, current.as_ref()) }),
             on_board: RunOnBoard::new(deployed, &run.run_id),
             mirrors: Mirrors::open(&dir)?,
             dir,
             wish,
             spec,
+            current,
+            connect_ns: 0,
             reason: None,
             judgement,
         })
@@ -112,6 +132,7 @@ impl<'a> RunTask<'a> {
                 true => self.poll().await?,
             },
             Action::Reconnect { after_ns } => return self.reconnect(after_ns).await,
+            Action::Revive => self.revive().await?,
             Action::Stop => self.stop().await?,
             Action::Collect => self.collect().await?,
             Action::Judge => self.judge()?,
@@ -124,7 +145,8 @@ impl<'a> RunTask<'a> {
         if ns == 0 {
             return true;
         }
-        let idle = ns > KEEP_NS;
+        let quiet = self.cell.settings.collect.mode == CollectMode::End && self.machine.state() == State::Measuring;
+        let idle = ns > if quiet { KEEP_QUIET_NS } else { KEEP_NS };
         if idle {
             self.board.close().await;
         }
@@ -135,7 +157,7 @@ impl<'a> RunTask<'a> {
                 false
             }
         };
-        if idle && let Err(error) = self.board.reconnect().await {
+        if idle && let Err(error) = self.connect().await {
             tracing::info!(target = self.run.target, %error, "cannot connect after the pause");
         }
         waited
@@ -154,10 +176,18 @@ impl<'a> RunTask<'a> {
         if !self.pause(after_ns).await {
             return Ok(None);
         }
-        match self.board.reconnect().await {
+        match self.connect().await {
             Ok(()) => Ok(None),
             Err(error) => Ok(Some(self.silent(&error))),
         }
+    }
+
+    /// A new connection, with its time for the log of contacts.
+    async fn connect(&mut self) -> Result<(), BoardError> {
+        let begun = self.context.now_ns();
+        let connected = self.board.reconnect().await;
+        self.connect_ns = self.context.now_ns().saturating_sub(begun);
+        connected
     }
 
     fn show_answer(&self, since_ns: u64) {
@@ -200,6 +230,7 @@ impl<'a> RunTask<'a> {
         match prepare(&self.dir, self.cell, self.board.target(), &captures, &self.run.run_id)? {
             Ok(spec) => {
                 self.machine.set_patience(patience(self.cell, Some(&spec)));
+                self.current = Some(spec.clone());
                 self.spec = Some(spec);
                 self.log.done(Step::Prepare, None)?;
                 Ok(Event::Prepared)
@@ -249,7 +280,7 @@ impl<'a> RunTask<'a> {
         self.log.intent(Step::Submit)?;
         match self.board.submit(&self.on_board, &spec).await {
             Ok(()) => {
-                self.log.done(Step::Submit, None)?;
+                self.log.done(Step::Submit, Some(&self.deployed.version_and_hash()))?;
                 self.show_stage(Stage::Measuring);
                 Ok(Event::Submitted)
             }
@@ -266,13 +297,24 @@ impl<'a> RunTask<'a> {
     }
 
     async fn poll(&mut self) -> Result<Event, StoreError> {
-        let spec = self.spec.as_ref();
-        match self.mirrors.fetch(self.board, &self.on_board, &self.dir, spec).await? {
+        let connect_ns = std::mem::take(&mut self.connect_ns);
+        match self.mirrors.fetch(self.board, &self.on_board, &self.dir, self.current.as_ref(), connect_ns).await? {
             Ok(answer) => {
-                self.context.show(self.mirrors.measured(self.run, spec));
+                if answer == Event::Reset {
+                    self.reason = Some("the board was reset in mid-run".to_owned());
+                }
+                self.context.show(self.mirrors.measured(self.run, self.spec.as_ref()));
                 Ok(answer)
             }
             Err(BoardError::NoSuchRun { run_id }) => {
+                match self.was_reset().await? {
+                    Ok(true) => {
+                        self.reason = Some("the board was reset in mid-run, and its work directory is lost".to_owned());
+                        return Ok(Event::Reset);
+                    }
+                    Ok(false) => {}
+                    Err(error) => return Ok(self.silent(&error)),
+                }
                 self.reason =
                     Some(format!("the board no longer has run {run_id}: was its work directory lost in a reset?"));
                 self.log.failed(Step::Measure, "the board no longer has the run")?;
@@ -285,6 +327,85 @@ impl<'a> RunTask<'a> {
                 Ok(self.silent(&error))
             }
         }
+    }
+
+    /// Whether the board runs in another boot than the one that was measured on last.
+    async fn was_reset(&self) -> Result<Result<bool, BoardError>, StoreError> {
+        let before = match self.mirrors.boot_id() {
+            Some(before) => Some(before.to_owned()),
+            // Nothing of it is at home yet.
+            None => Facts::parse(&self.dir.facts_of_last_boot()?).boot_id,
+        };
+        let now = self.board.boot_id().await;
+        Ok(now.map(|now| before.is_some_and(|before| !now.is_empty() && before != now)))
+    }
+
+    /// After a reset: what is left is handed over as a new segment, or everything begins again.
+    async fn revive(&mut self) -> Result<Event, StoreError> {
+        self.show_stage(Stage::Reviving);
+        let restarts = self.context.writer.plan().campaign.plan.after_reset == AfterReset::Restart;
+        let step = if restarts { Step::Restart } else { Step::Continue };
+        self.log.intent(step)?;
+        let captures = match self.ready().await {
+            Ok(captures) => captures,
+            Err(error) => return self.failed(step, &error),
+        };
+        // An attempt before may have got as far as the board.
+        match self.board.status(&self.on_board).await {
+            Ok(status) if status.boot_id == status.run_boot_id => {
+                self.log.done(step, None)?;
+                return Ok(Event::Submitted);
+            }
+            Err(error) if error.fault() == Fault::Link => return Ok(self.silent(&error)),
+            _ => {}
+        }
+        if restarts { self.begin_again().await } else { self.go_on(&captures).await }
+    }
+
+    async fn begin_again(&mut self) -> Result<Event, StoreError> {
+        if let Err(error) = self.board.abandon(&self.on_board).await {
+            return self.failed(Step::Restart, &error);
+        }
+        self.dir.set_aside()?;
+        self.mirrors = Mirrors::open(&self.dir)?;
+        (self.spec, self.current) = (None, None);
+        self.log.done(Step::Restart, self.reason.as_deref())?;
+        Ok(Event::Unknown)
+    }
+
+    async fn go_on(&mut self, captures: &[Capture]) -> Result<Event, StoreError> {
+        let Some(whole) = self.spec.clone() else { return Ok(Event::Failed) };
+        let target = self.board.target();
+        let other_probe = self.other_probe()?;
+        let rest = remainder(&self.dir, self.cell, target, &whole, &self.mirrors, captures)?;
+        let rest = match (rest.map_err(|reason| reason.to_string()), other_probe) {
+            (Ok(rest), None) => rest,
+            (Err(reason), _) | (Ok(_), Some(reason)) => {
+                let reason = format!("the board was reset in mid-run and is not gone on with: {reason}");
+                self.log.failed(Step::Continue, &reason)?;
+                self.reason = Some(reason);
+                return Ok(Event::Refused);
+            }
+        };
+        match self.board.submit(&self.on_board, &rest).await {
+            Ok(()) => {
+                self.machine.set_patience(patience(self.cell, Some(&rest)));
+                self.log.done(Step::Continue, Some(&format!("segment {}", rest.first_segment)))?;
+                self.current = Some(rest);
+                self.show_stage(Stage::Measuring);
+                Ok(Event::Submitted)
+            }
+            Err(error) => self.failed(Step::Continue, &error),
+        }
+    }
+
+    /// Why the probe is not the one that the run began with, if it is not.
+    fn other_probe(&self) -> Result<Option<String>, StoreError> {
+        let entries = self.context.writer.directory().journal()?;
+        let mine = |entry: &&crate::store::journal::Entry| entry.run.as_deref() == Some(&self.run.name);
+        let submitted = entries.iter().rev().filter(mine).find(|e| e.step == Step::Submit && e.mark == Mark::Done);
+        let (was, is) = (submitted.and_then(|entry| entry.detail.clone()), self.deployed.version_and_hash());
+        Ok(was.filter(|was| *was != is).map(|was| format!("the probe was {was} before the reset, is {is} now")))
     }
 
     /// The board answers, but not as the probe does: a reset may have cut the probe short. The next question finds it whole.
@@ -389,7 +510,8 @@ fn patience(cell: &Cell, spec: Option<&Spec>) -> Patience {
         ending_ns: 3 * SECOND_NS,
         retry_first_ns: SECOND_NS,
         retry_longest_ns: 60 * SECOND_NS,
-        margin_ns: 600 * SECOND_NS,
+        margin_ns: u64::try_from(MARGIN.as_nanos()).unwrap_or(u64::MAX),
+        resets: 0,
         setup_ns: 300 * SECOND_NS,
         deadline_ns: spec.map_or(0, |spec| spec.deadline_ns),
     }

@@ -64,7 +64,7 @@ impl ExecutionDir {
 
     /// Whether a latlab process writes it now.
     pub fn is_running(&self) -> bool {
-        matches!(Journal::open(&self.path.join("journal.jsonl")), Err(StoreError::InUse { .. }))
+        journal::is_in_use(&self.path.join("journal.jsonl"))
     }
 
     /// Which latlab process writes it now, in words: `process 1234`.

@@ -71,6 +71,20 @@ impl Journal {
     }
 }
 
+/// Whether a process writes it now. Only looks: nothing is opened for writing.
+pub(super) fn is_in_use(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let patience = Instant::now() + ORPHANS;
+    loop {
+        match file.try_lock_shared() {
+            Err(std::fs::TryLockError::WouldBlock) if Instant::now() < patience => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            answer => return matches!(answer, Err(std::fs::TryLockError::WouldBlock)),
+        }
+    }
+}
+
 /// All entries, in order.
 pub(super) fn read(path: &Path) -> Result<Vec<Entry>, StoreError> {
     files::read_lines(path)

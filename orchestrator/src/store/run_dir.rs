@@ -23,6 +23,8 @@ pub struct RunDir {
 pub enum FactsWhen {
     /// Before the settings were applied and the loads started.
     Before,
+    /// After a reset in mid-run, before this segment.
+    Boot(u32),
     /// After everything was put back.
     After,
 }
@@ -38,6 +40,9 @@ pub struct Contact {
     pub took_ns: u64,
     /// Bytes of stream brought home.
     pub bytes: u64,
+    /// How long a new connection took just before, in ns; 0: there was one. A login costs the board more than a question.
+    #[serde(default)]
+    pub connect_ns: u64,
 }
 
 impl RunDir {
@@ -65,6 +70,28 @@ impl RunDir {
         files::read_json(&path, Some(SPEC_FORMAT)).map(Some)
     }
 
+    /// The spec of the newest segment: what was left after the last reset, or the whole.
+    pub fn latest_spec(&self) -> Result<Option<Spec>, StoreError> {
+        match self.numbered("spec-", ".json")?.last() {
+            Some(segment) => files::read_json(&self.segment_spec_path(*segment), Some(SPEC_FORMAT)).map(Some),
+            None => self.spec(),
+        }
+    }
+
+    /// The board after each reset in mid-run.
+    fn boots(&self) -> Result<Vec<Facts>, StoreError> {
+        let segments = self.numbered("facts-boot-", "")?;
+        segments.into_iter().map(|segment| Ok(Facts::parse(&self.facts(FactsWhen::Boot(segment))?))).collect()
+    }
+
+    /// The captured facts of the newest boot that was measured on.
+    pub fn facts_of_last_boot(&self) -> Result<Vec<Capture>, StoreError> {
+        match self.numbered("facts-boot-", "")?.last() {
+            Some(segment) => self.facts(FactsWhen::Boot(*segment)),
+            None => self.facts(FactsWhen::Before),
+        }
+    }
+
     /// Captured facts; empty when none were taken.
     pub fn facts(&self, when: FactsWhen) -> Result<Vec<Capture>, StoreError> {
         files::read_lines(&self.facts_path(when))
@@ -72,6 +99,11 @@ impl RunDir {
 
     /// Segments present, ascending.
     pub fn segments(&self) -> Result<Vec<u32>, StoreError> {
+        self.numbered("stream-", "")
+    }
+
+    /// Numbers in the names of files, ascending.
+    fn numbered(&self, before: &str, behind: &str) -> Result<Vec<u32>, StoreError> {
         let mut segments = Vec::new();
         let entries = match std::fs::read_dir(&self.path) {
             Ok(entries) => entries,
@@ -80,7 +112,9 @@ impl RunDir {
         };
         for entry in entries {
             let name = entry.map_err(|source| StoreError::read(&self.path, source))?.file_name();
-            segments.extend(name.to_string_lossy().strip_prefix("stream-").and_then(|n| n.parse::<u32>().ok()));
+            let name = name.to_string_lossy();
+            let number = name.strip_prefix(before).and_then(|name| name.strip_suffix(behind));
+            segments.extend(number.and_then(|number| number.parse::<u32>().ok()));
         }
         segments.sort_unstable();
         Ok(segments)
@@ -105,6 +139,7 @@ impl RunDir {
             spec,
             segments: self.fold()?,
             before: Facts::parse(&self.facts(FactsWhen::Before)?),
+            boots: self.boots()?,
             after: (!after.is_empty()).then(|| Facts::parse(&after)),
         }))
     }
@@ -163,6 +198,34 @@ impl RunDir {
     /// Stores the spec as submitted.
     pub fn write_spec(&self, spec: &Spec) -> Result<(), StoreError> {
         files::write_json(&self.path.join("spec.json"), spec)
+    }
+
+    /// Stores what a segment after a reset was told to do.
+    pub fn write_segment_spec(&self, spec: &Spec) -> Result<(), StoreError> {
+        files::write_json(&self.segment_spec_path(spec.first_segment), spec)
+    }
+
+    /// Puts everything of the run aside, into a directory of its own: it begins again.
+    pub fn set_aside(&self) -> Result<(), StoreError> {
+        if self.segments()?.is_empty() {
+            return Ok(());
+        }
+        let aside = |number: u32| self.path.join(format!("before-reset-{number}"));
+        let last = self.numbered("before-reset-", "")?.last().copied().unwrap_or(0);
+        // Without a stream it was begun by a process that did not get to the end.
+        let begun = last > 0 && Self::at(aside(last)).segments()?.is_empty();
+        let aside = aside(if begun { last } else { last + 1 });
+        let failed = |source| StoreError::write(&aside, source);
+        std::fs::create_dir_all(&aside).map_err(failed)?;
+        let entries = std::fs::read_dir(&self.path).map_err(|source| StoreError::read(&self.path, source))?;
+        let names = entries.flatten().map(|entry| entry.file_name());
+        let mut names: Vec<_> = names.filter(|name| !name.to_string_lossy().starts_with("before-reset-")).collect();
+        // Streams last: as long as one is there, this is not finished.
+        names.sort_by_key(|name| name.to_string_lossy().starts_with("stream-"));
+        for name in names {
+            std::fs::rename(self.path.join(&name), aside.join(&name)).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Stores captured facts.
@@ -229,10 +292,15 @@ impl RunDir {
 
     fn facts_path(&self, when: FactsWhen) -> PathBuf {
         let directory = match when {
-            FactsWhen::Before => "facts-before",
-            FactsWhen::After => "facts-after",
+            FactsWhen::Before => "facts-before".to_owned(),
+            FactsWhen::Boot(segment) => format!("facts-boot-{segment}"),
+            FactsWhen::After => "facts-after".to_owned(),
         };
         self.path.join(directory).join("captures.jsonl")
+    }
+
+    fn segment_spec_path(&self, segment: u32) -> PathBuf {
+        self.path.join(format!("spec-{segment}.json"))
     }
 
     fn segment_path(&self, segment: u32) -> PathBuf {

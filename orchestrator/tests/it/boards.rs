@@ -67,17 +67,18 @@ fn a_probe_for_another_machine() {
         fs::write(other.join("latprobe"), elf).unwrap();
         let output = place.latlab(&["run", "short"]).env("LATLAB_PROBE_DIR", &other).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(5), "{stderr}");
-        stderr
+        (output.status.code(), stderr)
     };
     // Found out on the host, by the header.
     elf[18] = 8;
-    let said = with_machine(&elf);
+    let (code, said) = with_machine(&elf);
+    assert_eq!(code, Some(4), "the fault is this host's: {said}");
     assert!(said.contains("is a program for ELF machine 8, the board is"), "{said}");
     // Found out on the board: the right header over something that cannot run.
     elf[18] = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
     elf[54] = 1;
-    let said = with_machine(&elf);
+    let (code, said) = with_machine(&elf);
+    assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("the probe does not run on the board: "), "{said}");
     // The target file and the board disagree.
     place.target("board", "arch = \"armv7\"\ntransport = \"local\"\n");

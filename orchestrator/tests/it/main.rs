@@ -14,6 +14,7 @@ mod files;
 mod import;
 mod links;
 mod nights;
+mod resets;
 mod runs;
 mod stored;
 mod support;

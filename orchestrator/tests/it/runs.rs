@@ -169,13 +169,50 @@ fn a_board_that_somebody_else_holds() {
 }
 
 #[test]
+fn those_who_want_the_same_board_take_their_turn() {
+    let Some(place) = Workplace::local() else { return };
+    place.campaign("long", "4s", "");
+    let first = place.measuring("long");
+    let elsewhere = |name: &str| ["run", "short", "--wait", "--results", name].map(str::to_owned);
+    let wait = |name: &str| {
+        let running = place.start(&elsewhere(name).each_ref().map(String::as_str));
+        let queue = place.path().join("run/latlab-queue/local");
+        let places = move || std::fs::read_dir(&queue).map_or(0, |places| places.count());
+        (running, places)
+    };
+    let (second, places) = wait("second");
+    wait_for("the second in the queue", 60, || (places() == 2).then_some(()));
+    let (third, places) = wait("third");
+    wait_for("the third in the queue", 60, || (places() == 3).then_some(()));
+    // Who does not want to wait is told who has the board.
+    let named = format!("the board is taken by process {} of this host for execution ", first.pid());
+    place.run(&["run", "short", "--results", "refused"]).expect(5, &named);
+    first.wait().expect(0, "VALID");
+    second.wait().expect(0, "board: waiting for process ");
+    third.wait().expect(0, "VALID");
+    let begun = |name: &str| {
+        let store = latlab::store::Store::open(place.path().join(name)).unwrap();
+        let execution = store.executions().unwrap().remove(0).unwrap();
+        let entries = execution.journal().unwrap();
+        entries.iter().find(|entry| entry.step == Step::Lock && entry.mark == Mark::Done).unwrap().at.clone()
+    };
+    assert!(begun("second") < begun("third"), "the order of coming");
+    let queue = std::fs::read_dir(place.path().join("run/latlab-queue")).unwrap();
+    assert_eq!(queue.count(), 0, "nothing of the queue stays behind");
+    place.assert_clean(&place.work());
+}
+
+#[test]
 fn the_host_asks_only_at_the_end() {
-    let Some((place, _sshd)) = Workplace::over_ssh() else { return };
+    let Some((place, sshd)) = Workplace::over_ssh() else { return };
     place.campaign("quiet", "3s", "mode = \"end\"\n");
     place.run(&["run", "quiet"]).expect(0, "VALID");
     assert_eq!(place.assert_whole(), 1);
     let (_, run) = place.first_run();
     let (folded, contacts) = (run.fold().unwrap(), run.contacts().unwrap());
+    // Not even a connection with its keepalives: it was given up, and made anew for the end.
+    let logins = sshd.log().matches("Accepted publickey").count();
+    assert!(logins >= 2 && contacts.iter().any(|contact| contact.connect_ns > 0), "{contacts:#?}");
     let measuring = folded[0].phases.iter().find(|p| p.kind == PhaseKind::Measuring).unwrap().mono_ns;
     let during = contacts.iter().filter(|c| c.mono_ns > measuring && c.mono_ns < measuring + 3_000_000_000).count();
     // One may fall into the beginning: it asks when the end is due.

@@ -171,7 +171,7 @@ fn execution(is_over: bool, target: &str) -> tempfile::TempDir {
     first.write_facts(FactsWhen::After, &captures()).expect("written");
     // While the worst sample waited, and at another time.
     for mono_ns in [8 * S + 1_000_000, 9 * S] {
-        let contact = Contact { mono_ns, boot_id: "b00d".into(), took_ns: 2_000_000, bytes: 0 };
+        let contact = Contact { mono_ns, boot_id: "b00d".into(), took_ns: 2_000_000, bytes: 0, connect_ns: 0 };
         first.add_contact(&contact).expect("written");
     }
     first.mirror(0).and_then(|mut mirror| mirror.append(&stream(&spec))).expect("written");

@@ -15,7 +15,7 @@ pub(crate) use region::{Ending, PhaseCounts, Region, Schedule, Slot};
 pub(crate) use selftest::selftest;
 
 use crate::rt::memory::Usage;
-use latprobe::{histogram::tail_index, stream::Block};
+use latprobe::stream::Block;
 use worst::Worst;
 
 /// Time as the loop sees it; a test replaces it by a simulation.
@@ -55,7 +55,6 @@ pub(crate) struct Sampler<'a> {
     due_ns: u64,
     /// Last clock read, in ns.
     now_ns: u64,
-    block: Block,
     usage: Usage,
     sleepless_cycles: u32,
     sleepless_since_ns: u64,
@@ -66,9 +65,21 @@ struct Phase<'a> {
     counts: PhaseCounts<'a>,
     worst: Worst<'a>,
     until_ns: u64,
-    cycles: u64,
+    /// Wake-ups, negative ones too.
+    wakeups: u64,
     missed: u64,
     negative: u64,
+    block: Tally,
+}
+
+/// The block that is not closed yet.
+struct Tally {
+    /// Cycles of the phase before it.
+    cycles_before: u64,
+    missed_before: u64,
+    min_ns: u64,
+    max_ns: u64,
+    sum_ns: u64,
 }
 
 impl<'a> Sampler<'a> {
@@ -88,7 +99,6 @@ impl<'a> Sampler<'a> {
             block_ns,
             due_ns: first_due_ns,
             now_ns: 0,
-            block: Block::default(),
             usage: Usage::default(),
             sleepless_cycles: 0,
             sleepless_since_ns: 0,
@@ -112,13 +122,13 @@ impl<'a> Sampler<'a> {
             Ending::Reached => self.sample(clock, &mut phase, schedule.cycles),
             stopped => stopped,
         };
-        self.slot.finish(ending, [phase.cycles, phase.missed, phase.negative], self.due_ns.min(schedule.until_ns));
+        self.slot.finish(ending, [phase.cycles(), phase.missed, phase.negative], self.due_ns.min(schedule.until_ns));
     }
 
     fn sample(&mut self, clock: &mut impl Clock, phase: &mut Phase<'_>, cycles: u64) -> Ending {
         let mut block_end_ns = self.due_ns.saturating_add(self.block_ns);
         let ending = loop {
-            if self.due_ns >= phase.until_ns || phase.cycles + phase.negative >= cycles {
+            if self.due_ns >= phase.until_ns || phase.wakeups >= cycles {
                 break Ending::Reached;
             }
             let expirations = clock.wait(self.due_ns, self.now_ns);
@@ -142,41 +152,46 @@ impl<'a> Sampler<'a> {
 
     #[inline]
     fn count(&mut self, phase: &mut Phase<'_>) {
-        let Some(latency_ns) = self.now_ns.checked_sub(self.due_ns) else {
-            phase.negative += 1;
-            phase.counts.add_negative();
-            return;
-        };
+        phase.wakeups += 1;
+        let Some(latency_ns) = self.now_ns.checked_sub(self.due_ns) else { return phase.count_negative() };
         if !phase.counts.add_bin(self.width.divide(latency_ns)) {
-            phase.counts.add_tail(tail_index(latency_ns));
+            phase.counts.add_tail(latency_ns);
         }
-        let block = &mut self.block;
-        block.min_ns = if block.cycles == 0 { latency_ns } else { block.min_ns.min(latency_ns) };
-        block.max_ns = block.max_ns.max(latency_ns);
-        block.sum_ns += latency_ns;
-        block.cycles += 1;
-        phase.worst.offer(latency_ns, phase.cycles, self.now_ns);
-        phase.cycles += 1;
+        // Branches: both are rare, a conditional store each cycle is not cheaper.
+        if latency_ns < phase.block.min_ns {
+            phase.block.min_ns = latency_ns;
+        }
+        if latency_ns > phase.block.max_ns {
+            phase.block.max_ns = latency_ns;
+        }
+        phase.block.sum_ns += latency_ns;
+        if phase.worst.wants(latency_ns) {
+            phase.worst.insert(latency_ns, phase.cycles() - 1, self.now_ns);
+        }
     }
 
     #[inline]
     fn step(&mut self, phase: &mut Phase<'_>, expirations: u64) {
-        match self.stepping {
-            Stepping::FromWake => self.due_ns = self.now_ns + self.interval_ns,
-            Stepping::Grid => {
-                let first_ns = self.due_ns + self.interval_ns;
-                self.due_ns = first_ns;
-                if self.now_ns > first_ns {
-                    self.due_ns += (self.now_ns - first_ns).div_ceil(self.interval_ns) * self.interval_ns;
-                    self.miss(phase, first_ns);
-                }
+        let first_ns = self.due_ns + self.interval_ns;
+        if self.stepping == Stepping::Grid {
+            self.due_ns = first_ns;
+            if self.now_ns > first_ns {
+                self.skip(phase, (self.now_ns - first_ns).div_ceil(self.interval_ns));
             }
-            Stepping::Timer => {
-                let first_ns = self.due_ns + self.interval_ns;
-                self.due_ns += expirations * self.interval_ns;
-                self.miss(phase, first_ns);
-            }
+        } else if self.stepping == Stepping::FromWake {
+            self.due_ns = self.now_ns + self.interval_ns;
+        } else {
+            self.due_ns = first_ns;
+            self.skip(phase, expirations - 1);
         }
+    }
+
+    /// Moves the due time on by periods that are missed.
+    #[cold]
+    fn skip(&mut self, phase: &mut Phase<'_>, periods: u64) {
+        let first_ns = self.due_ns;
+        self.due_ns += periods * self.interval_ns;
+        self.miss(phase, first_ns);
     }
 
     /// Counts the periods due from `first_ns` to before the next due time that belong to this phase.
@@ -185,25 +200,23 @@ impl<'a> Sampler<'a> {
         if periods > 0 {
             phase.missed += periods;
             phase.counts.add_missed(periods);
-            self.block.missed = self.block.missed.saturating_add(u32::try_from(periods).unwrap_or(u32::MAX));
         }
     }
 
     /// Hands the block over with the faults and switches in it: one system call a block, cheaper and
     /// quieter than letting another process read `/proc`, which takes locks of this thread.
-    fn close_block(&mut self, phase: &Phase<'_>, usage: Usage) {
+    fn close_block(&mut self, phase: &mut Phase<'_>, usage: Usage) {
+        let block = phase.close_block(self.now_ns);
         let switches = usage.voluntary_switches.wrapping_sub(self.usage.voluntary_switches);
         if switches > 0 {
             (self.sleepless_cycles, self.sleepless_since_ns) = (0, self.now_ns);
         } else {
-            self.sleepless_cycles = self.sleepless_cycles.saturating_add(self.block.cycles);
+            self.sleepless_cycles = self.sleepless_cycles.saturating_add(block.cycles);
         }
         phase.counts.add_usage(self.usage, usage);
         self.usage = usage;
-        if self.block.cycles > 0 || self.block.missed > 0 {
-            self.block.end_mono_ns = self.now_ns;
-            phase.counts.close_block(&self.block);
-            self.block = Block::default();
+        if block.cycles > 0 || block.missed > 0 {
+            phase.counts.close_block(&block);
         }
     }
 
@@ -215,7 +228,36 @@ impl<'a> Sampler<'a> {
 
 impl<'a> Phase<'a> {
     fn new(counts: PhaseCounts<'a>, until_ns: u64) -> Self {
-        Self { counts, worst: Worst::new(counts), until_ns, cycles: 0, missed: 0, negative: 0 }
+        let (wakeups, missed, negative) = (0, 0, 0);
+        Self { counts, worst: Worst::new(counts), until_ns, wakeups, missed, negative, block: Tally::from(0, 0) }
+    }
+
+    #[inline]
+    fn cycles(&self) -> u64 {
+        self.wakeups - self.negative
+    }
+
+    #[cold]
+    fn count_negative(&mut self) {
+        self.negative += 1;
+        self.counts.add_negative();
+    }
+
+    /// What was counted since the block before; the next one begins.
+    fn close_block(&mut self, end_mono_ns: u64) -> Block {
+        let (cycles, missed) = (self.cycles(), self.missed);
+        let next = Tally::from(cycles, missed);
+        let Tally { cycles_before, missed_before, min_ns, max_ns, sum_ns } = std::mem::replace(&mut self.block, next);
+        let since = |now: u64, before: u64| u32::try_from(now - before).unwrap_or(u32::MAX);
+        let (cycles, missed) = (since(cycles, cycles_before), since(missed, missed_before));
+        let min_ns = if cycles == 0 { 0 } else { min_ns };
+        Block { end_mono_ns, cycles, missed, min_ns, max_ns, sum_ns }
+    }
+}
+
+impl Tally {
+    fn from(cycles_before: u64, missed_before: u64) -> Self {
+        Self { cycles_before, missed_before, min_ns: u64::MAX, max_ns: 0, sum_ns: 0 }
     }
 }
 
@@ -228,16 +270,23 @@ struct Divider {
 
 impl Divider {
     fn new(by: u64) -> Self {
-        Self { by, reciprocal: (1 << 32) / by }
+        Self { by, reciprocal: u64::MAX / by }
     }
 
     #[inline]
     fn divide(self, value: u64) -> u64 {
-        if value >> 32 != 0 {
+        if value >= u64::from(u32::MAX) {
             return value / self.by;
         }
-        // Too small by less than one.
-        let quotient = (value * self.reciprocal) >> 32;
-        quotient + u64::from(value - quotient * self.by >= self.by)
+        // ⌊(2^64 - 1) / by⌋ · (value + 1) / 2^64: its error is below 1 / by as long as both are below 2^32,
+        // and a wider bin has every such value in bin 0.
+        let factor = value + 1;
+        #[cfg(target_pointer_width = "64")]
+        return ((u128::from(self.reciprocal) * u128::from(factor)) >> 64) as u64;
+        #[cfg(target_pointer_width = "32")]
+        {
+            let low = (self.reciprocal & u64::from(u32::MAX)) * factor;
+            ((self.reciprocal >> 32) * factor + (low >> 32)) >> 32
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::rt::memory::Usage;
 use latprobe::{
-    histogram::TAIL_BINS,
+    histogram::{TAIL_BINS, tail_index},
     spec::Spec,
     stream::{Block, Sample},
 };
@@ -233,6 +233,7 @@ fn put(words: &[AtomicU32], value: u64) {
     words[1].store((value >> 32) as u32, Relaxed);
 }
 
+#[inline(always)]
 fn get(words: &[AtomicU32]) -> u64 {
     u64::from(words[0].load(Relaxed)) | u64::from(words[1].load(Relaxed)) << 32
 }
@@ -256,8 +257,9 @@ impl<'a> PhaseCounts<'a> {
         true
     }
 
-    pub(super) fn add_tail(&self, bin: usize) {
-        add(&self.tail[bin], 1);
+    #[cold]
+    pub(super) fn add_tail(&self, latency_ns: u64) {
+        add(&self.tail[tail_index(latency_ns)], 1);
     }
 
     pub(super) fn add_negative(&self) {

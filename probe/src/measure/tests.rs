@@ -46,6 +46,7 @@ impl Clock for Simulated<'_> {
 fn spec(threads: usize, bins: u32, worst: u32, warmup_ns: u64) -> Spec {
     Spec {
         format: SPEC_FORMAT,
+        first_segment: 0,
         run_id: "simulated".into(),
         measure: Measure {
             threads: vec![Thread { cpu: None, interval_ns: MS, offset_ns: 0 }; threads],

@@ -6,29 +6,29 @@ use super::PhaseCounts;
 pub(super) struct Worst<'a> {
     counts: PhaseCounts<'a>,
     filled: usize,
-    /// Slot of the smallest latency kept, and that latency: what a sample must exceed once all slots are filled.
+    /// Slot of the smallest latency kept.
     smallest: usize,
-    threshold_ns: u64,
+    /// What a sample must reach: 0 until all slots are filled.
+    wanted_ns: u64,
 }
 
 impl<'a> Worst<'a> {
     pub(super) fn new(counts: PhaseCounts<'a>) -> Self {
-        Self { counts, filled: 0, smallest: 0, threshold_ns: 0 }
+        let wanted_ns = if counts.worst_slots() == 0 { u64::MAX } else { 0 };
+        Self { counts, filled: 0, smallest: 0, wanted_ns }
     }
 
-    /// Takes the sample if it is among the worst so far.
+    /// Whether a sample is among the worst so far.
     #[inline]
-    pub(super) fn offer(&mut self, latency_ns: u64, cycle: u64, mono_ns: u64) {
-        if latency_ns > self.threshold_ns || self.filled < self.counts.worst_slots() {
-            self.insert(latency_ns, cycle, mono_ns);
-        }
+    pub(super) fn wants(&self, latency_ns: u64) -> bool {
+        latency_ns >= self.wanted_ns
     }
 
+    /// Takes a sample that is wanted.
     #[cold]
-    fn insert(&mut self, latency_ns: u64, cycle: u64, mono_ns: u64) {
+    pub(super) fn insert(&mut self, latency_ns: u64, cycle: u64, mono_ns: u64) {
         let slots = self.counts.worst_slots();
         if slots == 0 {
-            self.threshold_ns = u64::MAX;
             return;
         }
         let slot = if self.filled < slots { self.filled } else { self.smallest };
@@ -36,7 +36,8 @@ impl<'a> Worst<'a> {
         self.filled = (self.filled + 1).min(slots);
         if self.filled == slots {
             let smallest = (0..slots).map(|slot| (self.counts.worst_latency(slot), slot)).min();
-            (self.threshold_ns, self.smallest) = smallest.unwrap_or((u64::MAX, 0));
+            let (latency_ns, slot) = smallest.unwrap_or((u64::MAX, 0));
+            (self.wanted_ns, self.smallest) = (latency_ns.saturating_add(1), slot);
         }
     }
 }

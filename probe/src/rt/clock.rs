@@ -5,9 +5,12 @@
 //! 64-bit calls. So each call is tried with structs of our own and believed
 //! only when its answer makes sense.
 
+#[cfg(target_pointer_width = "32")]
+use super::checked;
 use super::{
-    checked, checked_int,
+    checked_int,
     memory::{Usage, thread_usage},
+    raw::{address, raw},
 };
 use crate::measure::Clock;
 use std::{
@@ -31,7 +34,7 @@ pub(crate) enum ReadCall {
     /// The native system call.
     Syscall,
     /// The system call with 64-bit seconds of 32-bit kernels ≥ 5.1.
-    #[cfg_attr(target_pointer_width = "64", expect(dead_code, reason = "32-bit boards only"))]
+    #[cfg(target_pointer_width = "32")]
     SyscallTime64,
 }
 
@@ -49,19 +52,24 @@ impl ReadCall {
     pub(crate) fn now(self) -> io::Result<u64> {
         match self {
             ReadCall::Libc => {
-                let mut ts = MaybeUninit::<libc::timespec>::zeroed();
+                let mut ts = MaybeUninit::<libc::timespec>::uninit();
                 // SAFETY: the kernel or vDSO writes one timespec of the C library's own layout.
                 checked_int(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, ts.as_mut_ptr()) })?;
-                // SAFETY: zeroed before, and all-zero is a valid timespec.
+                // SAFETY: a call that succeeds has written both fields.
                 let ts = unsafe { ts.assume_init() };
                 #[expect(clippy::cast_sign_loss, reason = "CLOCK_MONOTONIC counts up from boot")]
                 Ok(ts.tv_sec as u64 * SECOND_NS + ts.tv_nsec as u64)
             }
             ReadCall::Syscall => {
-                let mut ts = TimeLong::default();
+                let mut ts = MaybeUninit::<TimeLong>::uninit();
+                let clock = libc::c_long::from(libc::CLOCK_MONOTONIC);
                 // SAFETY: the old call writes two C longs.
-                let answer = unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut ts) };
-                checked(answer)?;
+                let answer = unsafe { raw(libc::SYS_clock_gettime, [clock, address(ts.as_mut_ptr()), 0, 0]) };
+                if answer != 0 {
+                    return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+                }
+                // SAFETY: a call that succeeds has written both fields.
+                let ts = unsafe { ts.assume_init() };
                 #[expect(clippy::cast_sign_loss, reason = "CLOCK_MONOTONIC counts up from boot")]
                 Ok(ts.seconds as u64 * SECOND_NS + ts.nanoseconds as u64)
             }
@@ -74,8 +82,6 @@ impl ReadCall {
                 #[expect(clippy::cast_sign_loss, reason = "CLOCK_MONOTONIC counts up from boot")]
                 Ok(ts.seconds as u64 * SECOND_NS + ts.nanoseconds as u64)
             }
-            #[cfg(target_pointer_width = "64")]
-            ReadCall::SyscallTime64 => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
         }
     }
 
@@ -84,6 +90,7 @@ impl ReadCall {
         match self {
             ReadCall::Libc => "vdso",
             ReadCall::Syscall => "syscall",
+            #[cfg(target_pointer_width = "32")]
             ReadCall::SyscallTime64 => "syscall-time64",
         }
     }
@@ -95,7 +102,7 @@ pub(crate) enum SleepCall {
     /// `clock_nanosleep` with C longs.
     Nanosleep,
     /// `clock_nanosleep_time64` of 32-bit kernels ≥ 5.1.
-    #[cfg_attr(target_pointer_width = "64", expect(dead_code, reason = "32-bit boards only"))]
+    #[cfg(target_pointer_width = "32")]
     NanosleepTime64,
 }
 
@@ -120,25 +127,22 @@ impl SleepCall {
 
     #[inline]
     fn sleep(self, flags: libc::c_int, (seconds, nanoseconds): (i64, u32)) -> libc::c_long {
-        let no_remainder = std::ptr::null_mut::<libc::c_void>();
         match self {
             SleepCall::Nanosleep => {
-                let ts = TimeLong { seconds: long(seconds), nanoseconds: long(i64::from(nanoseconds)) };
-                // SAFETY: the old call reads two C longs and writes no remainder.
-                unsafe {
-                    libc::syscall(libc::SYS_clock_nanosleep, libc::CLOCK_MONOTONIC, flags, &raw const ts, no_remainder)
-                }
+                let until = TimeLong { seconds: long(seconds), nanoseconds: long(i64::from(nanoseconds)) };
+                let clock = libc::c_long::from(libc::CLOCK_MONOTONIC);
+                // SAFETY: the call reads two C longs and writes no remainder.
+                unsafe { raw(libc::SYS_clock_nanosleep, [clock, flags.into(), address(&raw const until), 0]) }
             }
             #[cfg(target_pointer_width = "32")]
             SleepCall::NanosleepTime64 => {
                 let ts = Time64 { seconds, nanoseconds: i64::from(nanoseconds) };
+                let no_remainder = std::ptr::null_mut::<libc::c_void>();
                 // SAFETY: the call reads two 64-bit fields and writes no remainder.
                 unsafe {
                     libc::syscall(SYS_CLOCK_NANOSLEEP_TIME64, libc::CLOCK_MONOTONIC, flags, &raw const ts, no_remainder)
                 }
             }
-            #[cfg(target_pointer_width = "64")]
-            SleepCall::NanosleepTime64 => -1,
         }
     }
 
@@ -146,13 +150,13 @@ impl SleepCall {
     pub(crate) fn name(self) -> &'static str {
         match self {
             SleepCall::Nanosleep => "clock_nanosleep",
+            #[cfg(target_pointer_width = "32")]
             SleepCall::NanosleepTime64 => "clock_nanosleep_time64",
         }
     }
 }
 
 #[repr(C)]
-#[derive(Default)]
 struct TimeLong {
     seconds: libc::c_long,
     nanoseconds: libc::c_long,
@@ -206,7 +210,7 @@ pub(crate) struct Monotonic {
     read: ReadCall,
     sleep: SleepCall,
     wait: Wait,
-    /// Start of the second that the last wake-up fell into, in ns, and its number: spares a division per cycle.
+    /// Start of the second that the last due time fell into, in ns, and its number: spares a division per cycle.
     second_ns: u64,
     second: i64,
 }
@@ -242,22 +246,23 @@ impl Monotonic {
         Ok(Self { wait: Wait::Timerfd(fd), ..Self::absolute(read, sleep) })
     }
 
-    /// `at_ns` as seconds and nanoseconds, from the second before where it is near.
+    /// `at_ns` as seconds and nanoseconds, without a division while the second is the same.
     #[inline]
     fn split(&mut self, at_ns: u64) -> (i64, u32) {
         let mut into = at_ns.wrapping_sub(self.second_ns);
-        if into >= 4 * SECOND_NS {
-            let (seconds, nanoseconds) = split(at_ns);
-            (self.second, self.second_ns) = (seconds, at_ns - u64::from(nanoseconds));
-            return (seconds, nanoseconds);
-        }
-        while into >= SECOND_NS {
-            into -= SECOND_NS;
-            self.second_ns += SECOND_NS;
-            self.second += 1;
+        if into >= SECOND_NS {
+            into = self.change_second(at_ns);
         }
         #[expect(clippy::cast_possible_truncation, reason = "below 10^9")]
         (self.second, into as u32)
+    }
+
+    /// Takes the second of `at_ns` for the next ones; the nanoseconds in it.
+    #[cold]
+    fn change_second(&mut self, at_ns: u64) -> u64 {
+        let (second, into) = split(at_ns);
+        (self.second, self.second_ns) = (second, at_ns - u64::from(into));
+        u64::from(into)
     }
 }
 

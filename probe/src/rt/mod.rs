@@ -8,8 +8,10 @@
 pub(crate) mod alloc;
 pub(crate) mod clock;
 pub(crate) mod fd;
+mod lean;
 pub(crate) mod memory;
 pub(crate) mod process;
+mod raw;
 pub(crate) mod sched;
 pub(crate) mod system;
 

@@ -89,7 +89,7 @@ impl<'a> Session<'a> {
             start_mono_ns: now,
             supervisor_pid: i32::try_from(std::process::id()).unwrap_or(0),
         };
-        let segment = dir.segments()?.last().map_or(0, |last| last.segment + 1);
+        let segment = dir.segments()?.last().map_or(0, |last| last.segment + 1).max(spec.first_segment);
         let path = dir.stream(segment);
         let mut journal = Journal::create(&path, now).doing(|| format!("cannot create {}", path.display()))?;
         dir.sync_spec()?;

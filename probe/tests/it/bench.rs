@@ -191,6 +191,7 @@ pub(crate) fn spec(id: &str) -> Spec {
     let cpu = u32::try_from(cpus - 1).expect("few CPUs");
     Spec {
         format: SPEC_FORMAT,
+        first_segment: 0,
         run_id: id.to_owned(),
         measure: Measure {
             threads: vec![Thread { cpu: Some(cpu), interval_ns: MS_NS, offset_ns: 0 }],

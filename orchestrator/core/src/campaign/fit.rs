@@ -71,9 +71,12 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn all(&self) -> Vec<(MisfitKind, Diagnostic)> {
-        let wrong = [self.kernel(), self.cobalt(), self.measured(), self.isolated(), self.load_cpus()];
+        let unsupported = self.instrument();
+        // A cell that cannot be measured yet misses no kernel variant.
+        let kernel = if unsupported.is_some() { None } else { self.kernel() };
+        let wrong = [kernel, self.cobalt(), self.measured(), self.isolated(), self.load_cpus()];
         let wrong = wrong.into_iter().flatten().map(|diagnostic| (MisfitKind::Wrong, diagnostic));
-        wrong.chain(self.instrument().map(|diagnostic| (MisfitKind::Unsupported, diagnostic))).collect()
+        wrong.chain(unsupported.map(|diagnostic| (MisfitKind::Unsupported, diagnostic))).collect()
     }
 
     fn at(&self, path: &[&str]) -> Span {

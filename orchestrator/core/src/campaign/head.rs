@@ -1,12 +1,14 @@
 //! What belongs to the campaign and not to a cell: `name`, `description`, `targets`, `[plan]`.
 
-use super::model::{Order, PlanOptions};
+use super::model::{AfterReset, Order, PlanOptions};
 use super::settings::description;
 use crate::diagnostic::{Diagnostic, Source, Span};
 use crate::document::reader::{Reader, Sink};
 use crate::document::values::{integer, list, name, non_empty, one_of};
 use crate::document::{Node, Table};
 
+const AFTER_RESET: &[(&str, AfterReset)] =
+    &[("continue", AfterReset::Continue), ("restart", AfterReset::Restart), ("end", AfterReset::End)];
 /// Most repetitions of a cell.
 const MOST_REPEATS: u32 = 1000;
 
@@ -41,7 +43,7 @@ pub(super) fn check(layer: &Table, at: Span, sink: &Sink) {
 }
 
 fn plan(root: &mut Reader<'_>) -> PlanOptions {
-    let mut plan = PlanOptions { repeat: 1, order: Order::Grouped };
+    let mut plan = PlanOptions { repeat: 1, order: Order::Grouped, after_reset: AfterReset::default() };
     let Some(mut table) = root.table("plan") else { return plan };
     if let Some(repeat) = table.field("repeat", integer(1..=MOST_REPEATS)) {
         plan.repeat = repeat;
@@ -50,6 +52,9 @@ fn plan(root: &mut Reader<'_>) -> PlanOptions {
         table.field("order", one_of(&[("grouped", Order::Grouped), ("interleaved", Order::Interleaved)]))
     {
         plan.order = order;
+    }
+    if let Some(after_reset) = table.field("after_reset", one_of(AFTER_RESET)) {
+        plan.after_reset = after_reset;
     }
     table.finish();
     plan

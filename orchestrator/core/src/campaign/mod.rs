@@ -7,6 +7,7 @@
 mod combinations;
 mod conditions;
 mod fit;
+mod from_cyclictest;
 mod gate;
 mod head;
 mod layers;
@@ -21,6 +22,7 @@ mod tests;
 
 pub(crate) use fit::thread_count;
 pub use fit::{Misfit, MisfitKind, fit};
+pub use from_cyclictest::{CannotConvert, from_cyclictest};
 pub(crate) use settings::description;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
@@ -67,6 +69,14 @@ impl Loaded {
     fn span(&self, cell: usize, path: &[&str]) -> Span {
         let node = self.tables.get(cell).and_then(|table| table.at(path));
         node.map_or_else(|| self.whole.clone(), |node| node.span.clone())
+    }
+
+    /// Leaves cells out, by name.
+    pub fn drop_cells(&mut self, names: &[&str]) {
+        let keep: Vec<bool> = self.campaign.cells.iter().map(|cell| !names.contains(&cell.name.as_str())).collect();
+        let (mut of_cells, mut of_tables) = (keep.iter().copied(), keep.iter().copied());
+        self.campaign.cells.retain(|_| of_cells.next().unwrap_or(true));
+        self.tables.retain(|_| of_tables.next().unwrap_or(true));
     }
 
     /// The same, only if a layer gives it.

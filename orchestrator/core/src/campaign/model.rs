@@ -27,6 +27,22 @@ pub struct PlanOptions {
     pub repeat: u32,
     /// Order of the repetitions.
     pub order: Order,
+    /// What becomes of a run whose board was reset in the midst of it.
+    #[serde(default)]
+    pub after_reset: AfterReset,
+}
+
+/// `plan.after_reset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterReset {
+    /// The remaining time is measured in a new segment, on the same kernel only; the run is DEGRADED.
+    #[default]
+    Continue,
+    /// What was measured is put aside, and the run begins again.
+    Restart,
+    /// The run ends as incomplete.
+    End,
 }
 
 /// Order of repetitions.

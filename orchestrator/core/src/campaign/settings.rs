@@ -65,7 +65,7 @@ pub(super) const HOMES: Homes = &[
     ("require", &["preemption", "clocksource", "checks"]),
     ("gate", &["max", "missed", "quantile", "exceed"]),
     ("collect", &["every", "mode", "checkpoint"]),
-    ("plan", &["repeat", "order"]),
+    ("plan", &["repeat", "order", "after_reset"]),
 ];
 
 /// How much a table says.

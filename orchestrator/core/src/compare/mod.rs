@@ -20,7 +20,7 @@ use side::{Boot, Missing};
 pub use differences::{Differences, Differing, Untold};
 pub use outcome::{Compared, MARGIN, NEGLIGIBLE, Outcome};
 pub use provenance::{Group, Key, Known, Provenance};
-pub use published::{Published, published};
+pub use published::{Layer, Published, PublishedRun, published, published_for};
 pub use side::{Counts, Extent, Run, Side};
 
 /// Version of [`Comparison`].

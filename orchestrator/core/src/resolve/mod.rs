@@ -1,6 +1,7 @@
 //! A cell of the campaign on one board, as it is now: is the board in the state that was asked for, and what exactly shall the probe do.
 
 mod conditions;
+mod continuation;
 mod loads;
 mod settings;
 
@@ -14,6 +15,8 @@ use latprobe::spec::{self, Length, SPEC_FORMAT, Sleep, Spec, Thread};
 pub use conditions::preemption_name;
 pub use conditions::{Condition, conditions};
 pub(crate) use conditions::{QUIET_LEVEL, governors, rt_runtime_asked_us, rt_runtime_us_per_second};
+pub(crate) use continuation::changed;
+pub use continuation::{NotContinued, remainder};
 
 /// Something that was asked of the board and does not hold: the cell is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -146,6 +149,7 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
     Ok(Spec {
         format: SPEC_FORMAT,
         run_id: run_id.to_owned(),
+        first_segment: 0,
         deadline_ns: deadline_ns(settings, &threads),
         measure: spec::Measure {
             threads,

@@ -70,8 +70,7 @@ pub(super) fn apply(asked: &Conditions, facts: &Facts, measured: &CpuList) -> Re
 fn move_away(asked: &Conditions, facts: &Facts, measured: &CpuList, all: &mut Vec<Setting>) -> Result<(), Refusal> {
     for (is_asked, key) in [(asked.irq_affinity.is_some(), "irq_affinity"), (asked.workqueues.is_some(), "workqueues")]
     {
-        let online = facts.online.as_ref().ok_or(Refusal::OnlineUnknown)?;
-        if is_asked && online.without(measured).is_empty() {
+        if is_asked && facts.online.as_ref().ok_or(Refusal::OnlineUnknown)?.without(measured).is_empty() {
             return Err(Refusal::NoHousekeeping { key: key.to_owned() });
         }
     }

@@ -1,7 +1,9 @@
 use super::*;
-use crate::campaign::model::{Conditions, Console, Load, LoadKind, Preemption, RtRuntime};
+use crate::campaign::model::{
+    Below, Conditions, Console, Housekeeping, Load, LoadKind, Off, Preemption, RtRuntime, Stopped,
+};
 use crate::target::Arch;
-use crate::testing::{S, captures, captures_with, settings, target};
+use crate::testing::{S, capture, captures, captures_with, settings, target};
 use latprobe::spec::Setting;
 use std::collections::BTreeMap;
 
@@ -68,6 +70,81 @@ fn a_load_on_a_cpu_that_is_not_there_is_refused() {
     assert_eq!(error, "load `dd` wants CPU 5, but only 0-1 are online on this board; change `cpus`");
 }
 
+/// CPU 1.
+fn one() -> CpuList {
+    CpuList::parse("1").unwrap()
+}
+
+#[test]
+fn what_disturbs_is_moved_lowered_and_halted() {
+    let mut captures = captures();
+    for (path, text) in [
+        ("/proc/irq/27/smp_affinity_list", "0-1"),
+        ("/proc/irq/45/smp_affinity_list", "1"),
+        ("/proc/irq/46/smp_affinity_list", "0-1"),
+        ("/sys/devices/virtual/workqueue/cpumask", "3"),
+        ("/sys/kernel/debug/tracing/current_tracer", "function"),
+        ("/sys/kernel/debug/tracing/set_event", "sched:sched_switch\n"),
+        ("/proc/sys/kernel/watchdog", "1"),
+        ("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "50000000"),
+        ("/sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000"),
+        ("/sys/kernel/debug/sched/fair_server/cpu1/runtime", "0"),
+        ("/sys/kernel/debug/sched/fair_server/cpu1/period", "1000000000"),
+    ] {
+        captures.push(capture(path, text));
+    }
+    let mut settings = settings();
+    settings.apply = Conditions {
+        fair_server: Some(Off::Off),
+        tracing: Some(Off::Off),
+        watchdog: Some(Off::Off),
+        irq_affinity: Some(Housekeeping::Housekeeping),
+        workqueues: Some(Housekeeping::Housekeeping),
+        time_sync: Some(Stopped::Stopped),
+        rt_threads: Some(Below::Below),
+        ..Conditions::default()
+    };
+    settings.measure.cpus = Cpus::List("1".into());
+    let spec = spec_of(settings.clone(), &Facts::parse(&captures)).unwrap();
+    let set: Vec<(&str, &str, bool)> =
+        spec.apply.iter().map(|s| (s.path.as_str(), s.value.as_str(), s.optional)).collect();
+    // The timer goes where it must, and nobody uses interrupt 46.
+    let expected = [
+        ("/proc/sys/kernel/watchdog", "0", false),
+        ("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "0", false),
+        ("/sys/kernel/debug/tracing/current_tracer", "nop", false),
+        ("/sys/kernel/debug/tracing/set_event", "", false),
+        ("/proc/irq/45/smp_affinity_list", "0", true),
+        ("/sys/devices/virtual/workqueue/cpumask", "00000001", false),
+    ];
+    assert_eq!(set, expected);
+    assert_eq!(spec.lower_from, Some(settings.measure.priority));
+    assert!(spec.halt.iter().any(|name| name == "chronyd"));
+    settings.measure.cpus = Cpus::All;
+    let error = spec_of(settings, &Facts::parse(&captures)).unwrap_err().to_string();
+    assert!(
+        error.starts_with("`apply.irq_affinity = \"housekeeping\"`, but every CPU of this board is measured"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_recipe_check_that_is_required_must_pass() {
+    let mut settings = settings();
+    settings.require.checks = vec!["rt-throttling".into(), "kernel-debug".into(), "smt".into()];
+    settings.require.tracing = Some(Off::Off);
+    let found: Vec<_> = conditions(&settings, &target(), &facts())
+        .into_iter()
+        .filter(|condition| condition.what.starts_with("recipe check"))
+        .map(|condition| (condition.what, condition.holds))
+        .collect();
+    let expected = [("tracers", None), ("rt-throttling", Some(false)), ("kernel-debug", None), ("smt", Some(true))];
+    assert_eq!(found, expected.map(|(name, holds)| (format!("recipe check {name}"), holds)));
+    settings.apply.rt_runtime = Some(RtRuntime::Unlimited);
+    let broken = check_boot(&settings, &target(), &facts());
+    assert!(broken.is_empty(), "what is applied need not hold before: {broken:?}");
+}
+
 #[test]
 fn what_already_holds_is_not_written() {
     let mut asked = Conditions {
@@ -77,14 +154,14 @@ fn what_already_holds_is_not_written() {
         transparent_hugepage: Some("never".into()),
         ..Conditions::default()
     };
-    assert_eq!(settings::apply(&asked, &facts()).unwrap(), []);
+    assert_eq!(settings::apply(&asked, &facts(), &one()).unwrap(), []);
     asked.rt_runtime = Some(RtRuntime::Unlimited);
     let mut loud = captures_with("/proc/sys/kernel/printk", "7 4 1 7");
     loud.retain(|c| !c.path.contains("cpu1/cpufreq") && !c.path.contains("hugepage"));
-    loud.push(crate::testing::capture("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand"));
+    loud.push(capture("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand"));
     let set = |path: &str, value: &str| Setting { path: path.into(), value: value.into(), optional: false };
     assert_eq!(
-        settings::apply(&asked, &Facts::parse(&loud)).unwrap(),
+        settings::apply(&asked, &Facts::parse(&loud), &one()).unwrap(),
         [
             set("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance"),
             set("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
@@ -95,7 +172,7 @@ fn what_already_holds_is_not_written() {
     // 90 % of a period that is not one second.
     asked = Conditions { rt_runtime: Some(RtRuntime::Us(900_000)), ..Conditions::default() };
     let short = Facts::parse(&captures_with("/proc/sys/kernel/sched_rt_period_us", "100000"));
-    assert_eq!(settings::apply(&asked, &short).unwrap()[0].value, "90000");
+    assert_eq!(settings::apply(&asked, &short, &one()).unwrap()[0].value, "90000");
 }
 
 #[test]
@@ -103,15 +180,15 @@ fn settings_that_cannot_be_made_are_refused_before_the_run() {
     let governor = |name: &str| Conditions { governor: Some(name.into()), ..Conditions::default() };
     let available = "/sys/devices/system/cpu/cpu1/cpufreq/scaling_available_governors";
     let f = Facts::parse(&captures_with(available, "ondemand performance\n"));
-    let error = settings::apply(&governor("powersave"), &f).unwrap_err().to_string();
+    let error = settings::apply(&governor("powersave"), &f, &one()).unwrap_err().to_string();
     assert_eq!(error, "`apply.governor = \"powersave\"`, but CPU 1 has only ondemand, performance");
     let user = Facts::parse(&captures_with("@uid", "1000"));
-    let error = settings::apply(&governor("ondemand"), &user).unwrap_err().to_string();
+    let error = settings::apply(&governor("ondemand"), &user, &one()).unwrap_err().to_string();
     assert!(
         error.contains("cpu0/cpufreq/scaling_governor, which only root may, and the login is user 1000"),
         "{error}"
     );
-    assert!(settings::apply(&governor("performance"), &user).is_ok(), "nothing to write");
+    assert!(settings::apply(&governor("performance"), &user, &one()).is_ok(), "nothing to write");
 }
 
 #[test]
@@ -223,6 +300,8 @@ fn a_board_in_the_asked_state_is_taken() {
         transparent_hugepage: Some("never".into()),
         preemption: Some(Preemption::PreemptRt),
         clocksource: Some("arch_sys_counter".into()),
+        checks: vec!["threadirqs".into(), "governor".into()],
+        ..Conditions::default()
     };
     let mut target = target();
     target.arch = Some(Arch::Armv7);

@@ -7,6 +7,8 @@
 //!   spec plus a margin does, counted on the board's clock where that is known;
 //! - the board is asked again after a failure with growing pauses, never more
 //!   often than the first retry pause, never less often than the longest;
+//! - a board that was reset goes on measuring in a new segment, or from the start, as often as
+//!   [`Patience::resets`] allows: a board that resets again and again is left alone;
 //! - nothing is removed from the board before it is stored and judged here.
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,10 @@ pub enum Step {
     Submit,
     /// Mirror the stream until the run is over.
     Measure,
+    /// After a reset of the board: hand over what is left to measure.
+    Continue,
+    /// After a reset of the board: put what was measured aside and begin the run again.
+    Restart,
     /// End the run early.
     Stop,
     /// Facts after, kernel log, output of the loads.
@@ -66,6 +72,8 @@ pub enum State {
     Submitting,
     /// On the board.
     Measuring,
+    /// The board was reset in mid-run and is to measure again.
+    Reviving,
     /// Over on the board, being brought home.
     Collecting,
     /// At home, being judged.
@@ -121,6 +129,8 @@ pub enum Event {
     Submitted,
     /// The board has no run of this name.
     Unknown,
+    /// The board was reset in mid-run; what it had stored is mirrored.
+    Reset,
     /// The board answered.
     Answered {
         /// Nothing more will be written, and every byte is mirrored.
@@ -156,6 +166,8 @@ pub enum Action {
         /// Pause before it, in ns.
         after_ns: u64,
     },
+    /// Make a board that was reset measure again: what is left, or from the start.
+    Revive,
     /// Ask the board to end the run.
     Stop,
     /// Wait, make a new connection, then repeat the action before.
@@ -190,6 +202,8 @@ pub struct Patience {
     pub setup_ns: u64,
     /// Life of the spec, in ns: what is assumed until the board says how much is left.
     pub deadline_ns: u64,
+    /// Resets of the board that the run may still survive; 0: the next one ends it.
+    pub resets: u32,
 }
 
 /// The state machine of one run.
@@ -233,9 +247,9 @@ impl Machine {
         self.lost_at_ns
     }
 
-    /// The pause between fetches is only known once the spec is made.
+    /// The pause between fetches is only known once the spec is made. Resets that were survived stay counted.
     pub fn set_patience(&mut self, patience: Patience) {
-        self.patience = patience;
+        self.patience = Patience { resets: self.patience.resets, ..patience };
     }
 
     /// What follows from `event` at host time `now_ns` (any monotonic origin).
@@ -256,7 +270,10 @@ impl Machine {
 
     fn after_wish(&mut self) -> Action {
         match (self.wish, self.state) {
-            (Wish::Leave, State::Measuring | State::Searching | State::Collecting) => self.over(Outcome::Detached),
+            (Wish::Leave, State::Measuring | State::Searching | State::Reviving | State::Collecting)
+            | (Wish::Fetch, State::Reviving) => self.over(Outcome::Detached),
+            // Nothing runs there: what is at home is all there is.
+            (Wish::Stop, State::Reviving) => self.enter(State::Collecting),
             (Wish::Stop | Wish::Leave | Wish::Fetch, State::Planned | State::Preparing) => self.over(Outcome::Skipped),
             (Wish::Stop, State::Measuring) if !self.stop_sent => Action::Stop,
             _ => self.current(),
@@ -267,7 +284,7 @@ impl Machine {
         match (self.state, event) {
             (State::Preparing, Event::Prepared) => self.enter(State::Submitting),
             (State::Preparing, Event::Refused) => self.over(Outcome::Refused),
-            (State::Submitting | State::Searching, Event::Submitted) => {
+            (State::Submitting | State::Searching | State::Reviving, Event::Submitted) => {
                 self.lost_at_ns = Some(self.whole_ns(now_ns));
                 self.state = State::Measuring;
                 match self.wish {
@@ -280,6 +297,11 @@ impl Machine {
                 Wish::Finish => self.enter(State::Preparing),
                 _ => self.over(Outcome::Skipped),
             },
+            (State::Measuring, Event::Reset) => self.after_reset(),
+            // It came back as another board, or cannot measure any more.
+            (State::Reviving, Event::Refused | Event::Failed) => self.enter(State::Collecting),
+            // What was measured is put aside: from the start.
+            (State::Reviving, Event::Unknown) => self.enter(State::Preparing),
             (State::Measuring, Event::Answered { complete: true, .. }) => self.enter(State::Collecting),
             (State::Measuring, Event::Answered { more, remaining_ns, due_ns, .. }) => {
                 self.lost_at_ns = Some(now_ns.saturating_add(remaining_ns).saturating_add(self.patience.margin_ns));
@@ -307,6 +329,17 @@ impl Machine {
         }
     }
 
+    fn after_reset(&mut self) -> Action {
+        match self.wish {
+            Wish::Finish if self.patience.resets > 0 => {
+                self.patience.resets -= 1;
+                self.enter(State::Reviving)
+            }
+            Wish::Fetch if self.patience.resets > 0 => self.over(Outcome::Detached),
+            _ => self.enter(State::Collecting),
+        }
+    }
+
     fn after_silence(&mut self, now_ns: u64) -> Action {
         let (attempts, since) = self.silent.unwrap_or((0, now_ns));
         self.silent = Some((attempts.saturating_add(1), since));
@@ -316,7 +349,7 @@ impl Machine {
             self.lost_at_ns = Some(self.whole_ns(now_ns));
         }
         let until = match (self.state, self.lost_at_ns) {
-            (State::Searching | State::Measuring | State::Collecting, Some(lost_at)) => lost_at,
+            (State::Searching | State::Measuring | State::Reviving | State::Collecting, Some(lost_at)) => lost_at,
             _ => since.saturating_add(self.patience.setup_ns),
         };
         if now_ns >= until {
@@ -338,7 +371,7 @@ impl Machine {
     fn give_up(&mut self) -> Action {
         self.lost = true;
         match self.state {
-            State::Measuring | State::Collecting => self.enter(State::Judging),
+            State::Measuring | State::Reviving | State::Collecting => self.enter(State::Judging),
             // Stored and judged: only rubbish is left on the board.
             State::Removing => self.over(Outcome::Judged),
             _ => self.over(Outcome::Lost),
@@ -348,7 +381,7 @@ impl Machine {
     fn resume(&mut self, now_ns: u64) -> Action {
         match self.state {
             State::Planned => self.enter(State::Preparing),
-            State::Measuring | State::Searching | State::Collecting => {
+            State::Measuring | State::Searching | State::Reviving | State::Collecting => {
                 self.lost_at_ns = self.lost_at_ns.or(Some(self.whole_ns(now_ns)));
                 self.current()
             }
@@ -379,6 +412,7 @@ impl Machine {
             State::Submitting => Action::Submit,
             State::Measuring if self.wish == Wish::Stop && !self.stop_sent => Action::Stop,
             State::Measuring => Action::Poll { after_ns: 0 },
+            State::Reviving => Action::Revive,
             State::Collecting => Action::Collect,
             State::Judging => Action::Judge,
             State::Removing => Action::Remove,
@@ -396,7 +430,10 @@ pub fn replay(entries: impl IntoIterator<Item = (Step, Mark)>) -> State {
             (Step::Prepare | Step::Submit, Mark::Failed) => State::Planned,
             (Step::Submit, Mark::Intent) => State::Searching,
             (Step::Submit, Mark::Done) => State::Measuring,
-            (Step::Collect, Mark::Intent) => State::Collecting,
+            (Step::Continue | Step::Restart, Mark::Intent) => State::Reviving,
+            (Step::Continue, Mark::Done) => State::Measuring,
+            (Step::Restart, Mark::Done) => State::Planned,
+            (Step::Collect, Mark::Intent) | (Step::Continue | Step::Restart, Mark::Failed) => State::Collecting,
             (Step::Collect, Mark::Done | Mark::Failed) => State::Judging,
             (Step::Judge, Mark::Done) => State::Removing,
             // Judged without the board, which did not answer: the rest is fetched before anything is removed from it.
@@ -406,6 +443,12 @@ pub fn replay(entries: impl IntoIterator<Item = (Step, Mark)>) -> State {
         };
     }
     state
+}
+
+/// How often a run was revived after a reset of its board, by what the journal says of it.
+pub fn resets(entries: impl IntoIterator<Item = (Step, Mark)>) -> u32 {
+    let revived = |(step, mark): &(Step, Mark)| matches!(step, Step::Continue | Step::Restart) && *mark == Mark::Done;
+    u32::try_from(entries.into_iter().filter(revived).count()).unwrap_or(u32::MAX)
 }
 
 /// Whether a board is taken by what the journal says of it, in order: taken, and not given back since.

@@ -11,6 +11,7 @@ fn machine(state: State) -> Machine {
         margin_ns: 600 * S,
         setup_ns: 300 * S,
         deadline_ns: 3600 * S,
+        resets: 2,
     };
     Machine::new(state, patience)
 }
@@ -107,6 +108,57 @@ fn a_run_that_the_board_no_longer_knows_is_judged_by_what_is_at_home() {
     assert!(!m.may_come_back());
     m.step(Event::Done, S);
     assert_eq!(m.state(), State::Over(Outcome::Lost));
+}
+
+#[test]
+fn a_board_that_was_reset_measures_again_but_not_without_end() {
+    let mut m = machine(State::Measuring);
+    m.step(Event::Begin, 0);
+    for _ in 0..2 {
+        assert_eq!(m.step(Event::Reset, S), Action::Revive);
+        // It boots: silence is waited out, and the same is tried again.
+        assert_eq!(m.step(Event::Silent, 2 * S), Action::Reconnect { after_ns: S });
+        assert_eq!(m.current(), Action::Revive);
+        assert_eq!(m.step(Event::Submitted, 3 * S), Action::Poll { after_ns: 0 });
+        assert_eq!(m.lost_at_ns(), Some((3 + 3600 + 600) * S));
+    }
+    assert_eq!(m.step(Event::Reset, 4 * S), Action::Collect);
+}
+
+#[test]
+fn what_a_reset_leads_to() {
+    for (event, action, then) in [
+        (Event::Submitted, Action::Poll { after_ns: 0 }, State::Measuring),
+        (Event::Refused, Action::Collect, State::Collecting),
+        (Event::Failed, Action::Collect, State::Collecting),
+        (Event::Unknown, Action::Prepare, State::Preparing),
+        (Event::Wished(Wish::Leave), Action::Nothing, State::Over(Outcome::Detached)),
+        (Event::Wished(Wish::Fetch), Action::Nothing, State::Over(Outcome::Detached)),
+        (Event::Wished(Wish::Stop), Action::Collect, State::Collecting),
+    ] {
+        let mut m = machine(State::Measuring);
+        m.step(Event::Begin, 0);
+        m.step(Event::Reset, S);
+        assert_eq!(m.step(event, S), action, "{event:?}");
+        assert_eq!(m.state(), then, "{event:?}");
+    }
+    let mut stopped = machine(State::Measuring);
+    stopped.step(Event::Wished(Wish::Stop), 0);
+    assert_eq!(stopped.step(Event::Reset, 0), Action::Collect);
+}
+
+#[test]
+fn the_journal_remembers_resets() {
+    use Mark::*;
+    let mut entries = vec![(Step::Submit, Done), (Step::Continue, Intent)];
+    assert_eq!(replay(entries.iter().copied()), State::Reviving);
+    entries.push((Step::Continue, Done));
+    assert_eq!((replay(entries.iter().copied()), resets(entries.iter().copied())), (State::Measuring, 1));
+    let mut refused = entries.clone();
+    refused.extend([(Step::Continue, Intent), (Step::Continue, Failed)]);
+    assert_eq!(replay(refused), State::Collecting);
+    entries.extend([(Step::Restart, Intent), (Step::Restart, Done)]);
+    assert_eq!((replay(entries.iter().copied()), resets(entries.iter().copied())), (State::Planned, 2));
 }
 
 #[test]

@@ -25,10 +25,16 @@ pub(super) fn conditions(run: &Run) -> (Outcome, String) {
     }
 }
 
+/// The board when the boot began that the facts after are of; absent when it began after the last sample.
+pub(super) fn begin_of_last_boot<'a>(evidence: &Evidence<'a>) -> Option<&'a Facts> {
+    let after = evidence.after.and_then(|after| after.boot_id.as_ref())?;
+    let begins = std::iter::once(evidence.before).chain(evidence.boots);
+    begins.rev().find(|begin| begin.boot_id.as_ref() == Some(after))
+}
+
 /// The facts before and after are of the same boot.
 pub(super) fn same_boot(evidence: &Evidence) -> bool {
-    let after = evidence.after.and_then(|after| after.boot_id.as_ref());
-    after.is_some() && after == evidence.before.boot_id.as_ref()
+    begin_of_last_boot(evidence).is_some_and(|begin| std::ptr::eq(begin, evidence.before))
 }
 
 /// Facts, segments and end are of one boot of one kernel.
@@ -46,6 +52,13 @@ pub(super) fn boot(run: &Run) -> (Outcome, String) {
     }
     if evidence.before.boot_id.as_ref().is_some_and(|id| *id != first.boot_id) {
         return (Invalidates, "the board was rebooted between the check of its state and the measurement".to_owned());
+    }
+    if let Some(other) = headers.iter().find(|h| h.probe_version != first.probe_version) {
+        let (was, is) = (&first.probe_version, &other.probe_version);
+        return (Invalidates, format!("the probe changed from {was} to {is} in mid-run"));
+    }
+    if let Some(changed) = evidence.boots.iter().find_map(|boot| resolve::changed(evidence.before, boot)) {
+        return (Invalidates, format!("{changed}: segments of two experiments were added up"));
     }
     let mut boots: Vec<&str> = headers.iter().map(|h| h.boot_id.as_str()).collect();
     boots.dedup();

@@ -2,7 +2,7 @@
 
 use super::Evidence;
 use super::Run;
-use super::board::same_boot;
+use super::board::{begin_of_last_boot, same_boot};
 use crate::facts::LogLine;
 use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
 
@@ -46,17 +46,19 @@ pub(super) struct SinceStart<'a> {
 }
 
 /// Lines of the log after the run that are newer than every line of the log before: both carry the same clock, so no
-/// clock has to be compared with another. After a reboot the whole log is new, and what came before the reset is lost.
+/// clock has to be compared with another. What came before a reset is lost with it; after a reboot that nobody looked at
+/// the whole log is new.
 pub(super) fn since_start<'a>(evidence: &Evidence<'a>) -> SinceStart<'a> {
     let Some(after) = evidence.after.and_then(|after| after.kernel_log.as_ref()) else {
         return SinceStart { lines: Vec::new(), is_whole: false };
     };
     let newest = |log: &[LogLine]| log.iter().filter_map(|line| line.at_ns).max();
-    let before = evidence.before.kernel_log.as_deref().filter(|_| same_boot(evidence)).and_then(newest);
+    let begin = begin_of_last_boot(evidence);
+    let before = begin.and_then(|begin| begin.kernel_log.as_deref()).and_then(newest);
     let lines = after.iter().filter(|line| line.at_ns.is_none_or(|at| before.is_none_or(|before| at > before)));
     // The ring still reaches back to what was there before.
     let oldest = after.iter().filter_map(|line| line.at_ns).min();
-    let is_whole = before.zip(oldest).is_some_and(|(before, oldest)| oldest <= before);
+    let is_whole = same_boot(evidence) && before.zip(oldest).is_some_and(|(before, oldest)| oldest <= before);
     SinceStart { lines: lines.collect(), is_whole }
 }
 

@@ -34,6 +34,8 @@ pub struct Evidence<'a> {
     pub segments: &'a [Folded],
     /// The board before.
     pub before: &'a Facts,
+    /// The board after each reset in mid-run, before it measured again.
+    pub boots: &'a [Facts],
     /// The board after; absent: it could not be asked.
     pub after: Option<&'a Facts>,
 }
@@ -47,6 +49,8 @@ pub struct Files {
     pub segments: Vec<Folded>,
     /// The board before.
     pub before: Facts,
+    /// The board after each reset in mid-run, before it measured again.
+    pub boots: Vec<Facts>,
     /// The board after; absent: it could not be asked.
     pub after: Option<Facts>,
 }
@@ -60,6 +64,7 @@ impl Files {
             target,
             segments: &self.segments,
             before: &self.before,
+            boots: &self.boots,
             after: self.after.as_ref(),
         }
     }

@@ -24,7 +24,7 @@ pub(in crate::runner) async fn collect(
     };
     dir.write_facts(FactsWhen::After, &captures)?;
     if let Some(after) = kernel_log(&captures) {
-        let before = dir.facts(FactsWhen::Before)?;
+        let before = dir.facts_of_last_boot()?;
         dir.write_kernel_log(since(kernel_log(&before).unwrap_or_default(), after).as_bytes())?;
     }
     for load in loads {

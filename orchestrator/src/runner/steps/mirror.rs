@@ -28,18 +28,37 @@ impl Mirrors {
         Ok(Self { segments, status: None })
     }
 
+    /// The boot that was measured on last, where it is known.
+    pub(in crate::runner) fn boot_id(&self) -> Option<&str> {
+        let said = self.status.as_ref().map(|status| status.run_boot_id.as_str());
+        let header = || Some(self.segments.values().next_back()?.so_far().header.as_ref()?.boot_id.as_str());
+        said.or_else(header).filter(|id| !id.is_empty())
+    }
+
+    /// What each segment says so far.
+    pub(in crate::runner) fn folded(&self) -> impl Iterator<Item = &Folded> {
+        self.segments.values().map(StreamMirror::so_far)
+    }
+
+    /// The first number that neither this copy nor the board has used.
+    pub(in crate::runner) fn next_segment(&self) -> u32 {
+        let there = self.status.iter().flat_map(|status| &status.segments).map(|size| size.segment);
+        self.segments.keys().copied().chain(there).max().map_or(0, |last| last + 1)
+    }
+
     /// The supervisor went without an ending.
     pub(in crate::runner) fn is_dead(&self) -> bool {
         self.status.as_ref().is_some_and(|status| status.stage == Stage::Dead)
     }
 
-    /// Fetches the next piece and stores it.
+    /// Fetches the next piece and stores it. `connect_ns`: what a new connection for it has just taken.
     pub(in crate::runner) async fn fetch(
         &mut self,
         board: &Board,
         run: &RunOnBoard,
         dir: &RunDir,
         spec: Option<&Spec>,
+        connect_ns: u64,
     ) -> Result<Result<Event, BoardError>, StoreError> {
         let segment = self.behind().unwrap_or_else(|| self.segments.keys().next_back().copied().unwrap_or(0));
         let mirror = match self.segments.entry(segment) {
@@ -57,6 +76,7 @@ impl Mirrors {
             boot_id: status.boot_id.clone(),
             took_ns: u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX),
             bytes: bytes.len() as u64,
+            connect_ns,
         })?;
         let event = self.answered(&status, spec);
         self.status = Some(status);
@@ -65,6 +85,10 @@ impl Mirrors {
 
     fn answered(&self, status: &Status, spec: Option<&Spec>) -> Event {
         let more = self.lacks(status).is_some();
+        let reset = !status.boot_id.is_empty() && status.boot_id != status.run_boot_id;
+        if status.stage == Stage::Dead && reset && !more {
+            return Event::Reset;
+        }
         let age_ns = status.mono_ns.saturating_sub(status.start_mono_ns);
         let (deadline_ns, nominal_ns) = spec.map_or((0, 0), |spec| (spec.deadline_ns, nominal_ns(spec)));
         Event::Answered {
@@ -87,7 +111,7 @@ impl Mirrors {
 
     /// Where the run stands, for people.
     pub(in crate::runner) fn measured(&self, run: &PlannedRun, spec: Option<&Spec>) -> progress::Event {
-        let all = || self.segments.values().map(StreamMirror::so_far);
+        let all = || self.folded();
         let threads = || all().flat_map(|folded| &folded.threads);
         progress::Event::Measured {
             target: run.target.clone(),

@@ -15,7 +15,19 @@ pub(crate) const NEEDS: [&str; 3] = ["sshd", "ssh", "ssh-keygen"];
 pub(crate) struct Sshd {
     child: Child,
     directory: PathBuf,
+    kind: Kind,
     pub(crate) port: u16,
+}
+
+/// What stands around the server.
+#[derive(Clone)]
+enum Kind {
+    /// Nothing.
+    Bare,
+    /// A mount namespace, made by these shell commands.
+    Mounts(String),
+    /// A machine of its own as far as processes and the boot id go: it can be reset.
+    Board(String),
 }
 
 /// How a server is made.
@@ -48,7 +60,32 @@ impl Sshd {
             options.config
         );
         fs::write(directory.join("sshd_config"), config).unwrap();
-        Self { child: launch(&directory, options.mounts, port), directory, port }
+        let kind = match options.mounts {
+            "" => Kind::Bare,
+            mounts => Kind::Mounts(mounts.to_owned()),
+        };
+        Self { child: launch(&directory, &kind, port), directory, kind, port }
+    }
+
+    /// Turns the server into a board that can be reset. `mounts`: further shell commands at each boot.
+    pub(crate) fn into_board(mut self, mounts: &str) -> Self {
+        self.stop();
+        self.kind = Kind::Board(mounts.to_owned());
+        self.boot();
+        self
+    }
+
+    /// Cuts a board's power: every process on it is gone.
+    pub(crate) fn power_off(&mut self) {
+        assert!(matches!(self.kind, Kind::Board(_)), "a machine of its own");
+        self.stop();
+    }
+
+    /// Boots a board that is off.
+    pub(crate) fn boot(&mut self) {
+        let id = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap();
+        fs::write(self.directory.join("boot_id"), id).unwrap();
+        self.again();
     }
 
     /// Stops it with all sessions; [`Self::again`] starts it on the same port with the same keys.
@@ -60,7 +97,7 @@ impl Sshd {
     }
 
     pub(crate) fn again(&mut self) {
-        self.child = launch(&self.directory, "", self.port);
+        self.child = launch(&self.directory, &self.kind, self.port);
     }
 
     /// Ends all sessions; the server goes on.
@@ -113,18 +150,22 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
-fn launch(directory: &Path, mounts: &str, port: u16) -> Child {
+fn launch(directory: &Path, kind: &Kind, port: u16) -> Child {
     let sshd = which("sshd").unwrap();
     let log = fs::File::options().create(true).append(true).open(directory.join("log")).unwrap();
-    let serve = format!("{mounts}\nexec {} -D -e -f {}/sshd_config", sshd.display(), directory.display());
-    let mut command = match mounts {
-        "" => Command::new("sh"),
-        _ => {
-            let mut unshare = Command::new("unshare");
-            unshare.args(["--mount", "sh"]);
-            unshare
-        }
+    let at = directory.display();
+    let (namespaces, mounts): (&[&str], String) = match kind {
+        Kind::Bare => (&[], String::new()),
+        Kind::Mounts(mounts) => (&["unshare", "--mount"], mounts.clone()),
+        Kind::Board(mounts) => (
+            &["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"],
+            format!("mount --bind {at}/boot_id /proc/sys/kernel/random/boot_id\n{mounts}"),
+        ),
     };
+    let serve = format!("{mounts}\nexec {} -D -e -f {at}/sshd_config", sshd.display());
+    let mut words = namespaces.iter().copied().chain(["sh"]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words);
     let mut child =
         command.args(["-e", "-c", &serve]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
     wait_for("the SSH server", 20, || {

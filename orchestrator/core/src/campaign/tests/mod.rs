@@ -1,6 +1,7 @@
 //! Campaign files as users write them, right and wrong.
 
 mod bad;
+mod cyclictest;
 mod fits;
 mod layers;
 mod robust;
