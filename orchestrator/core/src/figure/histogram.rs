@@ -113,6 +113,14 @@ fn quantile_rules(result: &RunResult) -> Vec<Rule> {
         let name = if max.bound == Bound::Above { "max >" } else { "max" };
         rules.push(Rule::mark(Along::X, us(max.ns), name));
     }
+    // Ascending: those in one bin share a line.
+    rules.dedup_by(|next, kept| {
+        let same = next.at == kept.at;
+        if same {
+            kept.label = format!("{}, {}", kept.label, next.label);
+        }
+        same
+    });
     rules
 }
 

@@ -33,7 +33,7 @@ fn stream(stored: &Stored) -> Vec<u8> {
 
 fn figures(stored: &Stored, contacts: &[(usize, u64, u64)]) -> Vec<Figure> {
     let evidence = stored.evidence();
-    let result = crate::result::RunResult::new(crate::result::Identity::default(), &evidence, stored.judge());
+    let result = RunResult::new(crate::result::Identity::default(), &evidence, stored.judge());
     let series = Series::new(&stored.segments, S);
     let assessment = Assessment::new(&series, &result.worst, &[]);
     let timeline = Timeline::new([stream(stored).as_slice()]);
@@ -69,7 +69,7 @@ fn a_histogram_holds_every_cycle_with_quantiles_and_limits() {
     assert_eq!(steps.last().unwrap().1, 0.0, "it ends at nothing");
     let rules = &histogram.panels[0].rules;
     let at = |label: &str| rules.iter().find(|rule| rule.label == label).map(|rule| (rule.at, rule.limit));
-    assert_eq!(at("p99"), Some((11.0, false)), "{rules:?}");
+    assert_eq!(at("p99, p99.9"), Some((10.999, false)), "{rules:?}");
     assert_eq!((at("max"), at("limit 120 us")), (Some((1000.5, false)), Some((120.0, true))), "{rules:?}");
     assert_eq!(at("at most 1e-6 above"), Some((80.0, true)));
     assert!(histogram.notes.iter().any(|note| note.starts_with("1 cycles lie beyond")), "{:?}", histogram.notes);
