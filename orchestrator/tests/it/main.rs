@@ -8,6 +8,7 @@
 
 mod boards;
 mod compared;
+mod confirmed;
 mod faults;
 mod files;
 mod import;
