@@ -429,8 +429,10 @@ fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
             complain(&format!("error: {error}"));
         }
     }
-    for end in summary.runs.iter().filter(|end| matches!(end.outcome, Outcome::Refused | Outcome::Failed)) {
-        complain(&format!("{}: not measured: {}", end.run, end.detail.as_deref().unwrap_or("no reason is known")));
+    let not_measured = |end: &&RunEnd| matches!(end.outcome, Outcome::Refused | Outcome::NotBooted | Outcome::Failed);
+    for end in summary.runs.iter().filter(not_measured) {
+        let what = if end.outcome == Outcome::NotBooted { "not booted" } else { "not measured" };
+        complain(&format!("{}: {what}: {}", end.run, end.detail.as_deref().unwrap_or("no reason is known")));
     }
     for error in &summary.store {
         complain(&format!("error: {error}"));

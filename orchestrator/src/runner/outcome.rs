@@ -35,7 +35,7 @@ impl RunEnd {
         match self.outcome {
             Outcome::Lost => Exit::Board,
             Outcome::Detached => Exit::Detached,
-            Outcome::Refused | Outcome::Skipped | Outcome::Failed => Exit::Invalid,
+            Outcome::Refused | Outcome::NotBooted | Outcome::Skipped | Outcome::Failed => Exit::Invalid,
             Outcome::Judged => match judgement.map(|j| (j.verdict, j.validity)) {
                 Some((Verdict::Fail, _)) => Exit::GateFailed,
                 Some((_, Validity::Invalid)) | None => Exit::Invalid,

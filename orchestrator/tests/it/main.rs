@@ -7,6 +7,7 @@
 )]
 
 mod boards;
+mod browser;
 mod compared;
 mod confirmed;
 mod faults;

@@ -38,26 +38,23 @@ const MAX_GUARDS: u32 = 10;
 const CHATTY_NS: u64 = 100_000_000;
 
 /// Owns the run in `dir` until it is over and everything is put back. `up` is called once it measures, or is about to.
-pub(super) fn run(dir: &RunDir, up: fn()) -> Result<()> {
-    let Some(alive) = dir.take()? else {
-        let pid = dir.state()?.map(|state| state.supervisor_pid);
-        return Err(Error::Alive { path: dir.path().to_owned(), pid });
-    };
+/// The caller has taken `dir`; `keeper` is its parent.
+pub(super) fn run(dir: &RunDir, keeper: i32, up: fn()) -> Result<()> {
     let signals = Signals::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD]).doing(|| "cannot block signals")?;
     let spec = dir.spec()?;
-    let mut session = Session::begin(dir, spec, signals)?;
+    let mut session = Session::begin(dir, keeper, spec, signals)?;
     let result = session.prepare(up);
     let (reason, detail) = match &result {
         Ok(()) => session.watch(),
         Err(error) => (EndReason::Failed, error.to_string()),
     };
     session.end(reason, detail);
-    drop(alive);
     result
 }
 
 struct Session<'a> {
     dir: &'a RunDir,
+    keeper: i32,
     spec: Spec,
     signals: Signals,
     state: State,
@@ -79,7 +76,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn begin(dir: &'a RunDir, spec: Spec, signals: Signals) -> Result<Self> {
+    fn begin(dir: &'a RunDir, keeper: i32, spec: Spec, signals: Signals) -> Result<Self> {
         let now = now_ns();
         let state = State {
             run_id: spec.run_id.clone(),
@@ -112,6 +109,7 @@ impl<'a> Session<'a> {
         }));
         Ok(Self {
             dir,
+            keeper,
             deadline_ns: now.saturating_add(spec.deadline_ns),
             spec,
             signals,
@@ -150,20 +148,20 @@ impl<'a> Session<'a> {
         let region = Region::new(&self.spec).doing(|| "cannot share memory for the counters")?;
         self.measurer = Some(Measurer::fork(&self.spec, region)?);
         undo.store(self.dir)?;
-        self.guard = Some(Guard::start(self.dir, &undo).doing(|| "cannot fork the guard")?);
+        self.guard = Some(Guard::start(self.dir, &undo, self.keeper).doing(|| "cannot fork the guard")?);
         // After the forks: the children need no copy of these.
         self.bench = Some((region, Deltas::new(region)));
         let entries = self.undo.insert(undo).entries.clone();
         for entry in entries {
             match entry.apply() {
                 Ok(now) => {
-                    let detail = format!("was `{}`, is `{now}`", entry.old());
-                    self.event(EventKind::SettingApplied, &entry.subject(), detail);
+                    let detail = format!("was `{}`, is `{now}`", entry.old);
+                    self.event(EventKind::SettingApplied, &entry.path, detail);
                 }
-                Err(error) if entry.subject().ends_with("/pm_qos_resume_latency_us") => {
+                Err(error) if entry.path.ends_with("/pm_qos_resume_latency_us") => {
                     dma = Some(format!("refused: {error}"))
                 }
-                Err(error) if entry.is_optional() => self.note("settings", format!("left as it was: {error}")),
+                Err(error) if entry.optional => self.note("settings", format!("left as it was: {error}")),
                 Err(error) => return Err(error),
             }
         }
@@ -192,8 +190,10 @@ impl<'a> Session<'a> {
 
     /// What an earlier supervisor of this directory left behind: its changed settings must not pass for old values.
     fn clean_up_before(&mut self) -> Result<()> {
-        let mut left: Vec<String> =
-            sweep::kill_marked(self.dir.path(), &[], Vec::new()).iter().map(|pid| format!("process {pid}")).collect();
+        let mut left: Vec<String> = sweep::kill_marked(self.dir.path(), &[self.keeper], Vec::new())
+            .iter()
+            .map(|pid| format!("process {pid}"))
+            .collect();
         let answer = settings::restore(self.dir, None)?;
         for (path, value) in answer.restored {
             self.event(EventKind::SettingRestored, &path, format!("left by an earlier segment, is `{value}` again"));
@@ -327,7 +327,7 @@ impl<'a> Session<'a> {
     fn replace_guard(&mut self, how: Ended) {
         self.guards += 1;
         let undo = self.undo.as_ref().filter(|_| self.guards < MAX_GUARDS);
-        let guard = undo.and_then(|undo| Guard::start(self.dir, undo).ok());
+        let guard = undo.and_then(|undo| Guard::start(self.dir, undo, self.keeper).ok());
         let now = if guard.is_some() { "another took its place" } else { "there is none now" };
         self.guard = guard;
         self.note("supervisor", format!("the guard ended: {how}; {now}"));

@@ -5,6 +5,8 @@
 //! setting), so that a busy or slow machine moves both sides. A full run writes
 //! its rows into the table of its document; `--quick` only prints.
 
+mod probe;
+mod scale;
 mod size;
 mod table;
 
@@ -23,11 +25,27 @@ struct Bench {
     run: fn(Depth) -> Result<Vec<Row>>,
 }
 
-/// All there are, in the order of their rows.
-const BENCHES: &[Bench] =
-    &[Bench { name: "size", about: "static stripped probes for boards", document: PROBE, run: size::run }];
-
 const PROBE: &str = "probe/README.md";
+const SCALE: &str = "docs/faults.md";
+
+impl Bench {
+    const fn of_probe(name: &'static str, about: &'static str, run: fn(Depth) -> Result<Vec<Row>>) -> Self {
+        Self { name, about, document: PROBE, run }
+    }
+}
+
+/// All there are, in the order of their rows.
+const BENCHES: &[Bench] = &[
+    Bench::of_probe("cpu", "CPU time per sample, against cyclictest and a bare loop", probe::cpu::run),
+    Bench::of_probe("instructions", "instructions per sample outside the kernel", probe::instructions::run),
+    Bench::of_probe("memory", "memory, resident and locked", probe::memory::run),
+    Bench::of_probe("latency", "latency beside cyclictest's, in pairs of runs", probe::latency::run),
+    Bench::of_probe("helpers", "wake-ups of threads that do not sample", probe::helpers::run),
+    Bench::of_probe("syscalls", "system calls per sample", probe::syscalls::run),
+    Bench::of_probe("checkpoints", "latency with checkpoints against none", probe::checkpoints::run),
+    Bench::of_probe("size", "static stripped probes for boards", size::run),
+    Bench { name: "scale", about: "64 boards at once, a night's stream", document: SCALE, run: scale::run },
+];
 
 /// How much time is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
