@@ -9,6 +9,7 @@
 mod boards;
 mod browser;
 mod compared;
+mod confirmed;
 mod faults;
 mod files;
 mod import;
