@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 
 const S: u64 = 1_000_000_000;
 
-const CAMPAIGN: &str = r#"
+pub(crate) const CAMPAIGN: &str = r#"
 name = "isolation"
 targets = ["board"]
 duration = "MINUTESmin"

@@ -35,7 +35,9 @@ fn rows(latlab: &Path, place: &Path, depth: Depth) -> Result<Vec<Row>> {
 fn many(latlab: &Path, place: &Path, files: usize) -> Result<Row> {
     let script = paths::root().join("xtask/bench/import_baseline.py");
     let (directory, list) = (place.join("files"), place.join("list"));
-    shell::run(Command::new("python3").arg(&script).arg("generate").arg(&directory).arg(files.to_string()).arg("1000"))?;
+    shell::run(
+        Command::new("python3").arg(&script).arg("generate").arg(&directory).arg(files.to_string()).arg("1000"),
+    )?;
     let mut names = String::new();
     for number in 0..files {
         let _ = writeln!(names, "{}", directory.join(format!("{number:05}.hist")).display());

@@ -2,7 +2,7 @@
 
 use super::{Depth, fastest, table::Row};
 use crate::{build, paths, shell};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -31,12 +31,20 @@ fn rows(latlab: &Path, results: &Path, nights: u32) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let begun = Instant::now();
     shell::run(command(&["history", "board"]).stdout(std::process::Stdio::null()))?;
-    rows.push(row(format!("`latlab history` of {nights} nights × 12 runs, the index made anew"), begun.elapsed(), false));
-    let newest = newest(results)?;
+    rows.push(row(
+        format!("`latlab history` of {nights} nights × 12 runs, the index made anew"),
+        begun.elapsed(),
+        false,
+    ));
+    let names = names(results)?;
+    let Some((newest, before)) = names.split_last() else { bail!("no night was written") };
+    let baseline = &before[..before.len().min(30)];
+    let mut set = command(&["baseline", "set", "--reason", "the first month"]);
+    shell::run(set.args(baseline).stdout(std::process::Stdio::null()))?;
     for (name, arguments) in [
         ("history", vec!["history", "board"]),
-        ("compare --by isolcpus", vec!["compare", &newest, "--by", "isolcpus"]),
-        ("gate", vec!["gate", &newest]),
+        ("compare --by isolcpus", vec!["compare", newest, "--by", "isolcpus"]),
+        ("gate", vec!["gate", newest]),
     ] {
         let time = fastest(3, || Ok(command(&arguments)))?;
         rows.push(row(format!("`latlab {name}` in {nights} nights × 12 runs"), time, true));
@@ -44,7 +52,7 @@ fn rows(latlab: &Path, results: &Path, nights: u32) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn newest(results: &Path) -> Result<String> {
+fn names(results: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(results)? {
         let entry = entry?;
@@ -53,7 +61,7 @@ fn newest(results: &Path) -> Result<String> {
         }
     }
     names.sort();
-    names.pop().ok_or_else(|| anyhow::anyhow!("no night was written"))
+    Ok(names)
 }
 
 fn row(figure: String, time: Duration, limited: bool) -> Row {

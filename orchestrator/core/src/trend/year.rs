@@ -10,7 +10,7 @@ use std::ops::Range;
 const BASELINE: usize = 30;
 /// Years that the rule's numbers were tried on.
 const CHOSEN_ON: Range<u64> = 0..20;
-/// Years that the rates are stated of.
+/// Years that the rates are stated of: some of the 200 of docs/statistics.md.
 const STATED_ON: Range<u64> = 5000..5005;
 /// Years with a planted regression have seeds of their own.
 const PLANTED: u64 = 100;
