@@ -14,6 +14,7 @@ mod files;
 mod import;
 mod links;
 mod nights;
+mod reports;
 mod resets;
 mod runs;
 mod stored;
