@@ -131,7 +131,7 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
         }
         let prelude = match *program {
             "sshd" => sshd_prelude(&prefix)?,
-            "chromium" => fonts_prelude(&prefix),
+            "chromium" => chromium_prelude(&prefix),
             _ => String::new(),
         };
         wrap(&wrappers()?.join(program), &prelude, &file, &libraries)?;
@@ -146,12 +146,14 @@ fn libraries(prefix: &Path) -> String {
     folders.map(|folder| folder.display().to_string()).join(":")
 }
 
-/// A machine without fonts reads those that came with the browser.
-fn fonts_prelude(prefix: &Path) -> String {
-    if !prefix.join("etc/fonts/fonts.conf").exists() {
-        return String::new();
+/// PulseAudio keeps a library where only an installed one looks, and a machine without fonts reads those that came along.
+fn chromium_prelude(prefix: &Path) -> String {
+    let pulse = format!("usr/lib/{}-linux-gnu/pulseaudio", std::env::consts::ARCH);
+    let mut prelude = format!("LD_LIBRARY_PATH='{}'\n", prefix.join(pulse).display());
+    if prefix.join("etc/fonts/fonts.conf").exists() {
+        prelude += &format!("FONTCONFIG_SYSROOT='{}'\nexport FONTCONFIG_SYSROOT\n", prefix.display());
     }
-    format!("export FONTCONFIG_SYSROOT='{}'\n", prefix.display())
+    prelude
 }
 
 /// As root, sshd wants a user `sshd` and /run/sshd. The machine's user list is not ours to change: the server sees a

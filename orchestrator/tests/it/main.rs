@@ -16,6 +16,7 @@ mod import;
 mod lies;
 mod links;
 mod nights;
+mod reports;
 mod resets;
 mod runs;
 mod stored;

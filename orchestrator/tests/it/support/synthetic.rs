@@ -96,7 +96,7 @@ impl Synthetic {
         // A contact a minute, as `collect.every` has it.
         for minute in 1..=self.minutes.min(60) {
             let mono_ns = (2 + minute * 60) * S;
-            run.add_contact(&Contact { mono_ns, boot_id: "b00d".into(), took_ns: S / 2, bytes: 1, connect_ns: 0 })
+            run.add_contact(&Contact { mono_ns, boot_id: "b00d".into(), took_ns: S / 2, connect_ns: 0, bytes: 1 })
                 .unwrap();
         }
         for step in [Step::Submit, Step::Collect, Step::Judge] {
@@ -236,7 +236,7 @@ impl Synthetic {
                 load: 0,
                 active_ns: 10 * S,
                 pause_ns: 0,
-                starts: u32::from(number % 40 == 0),
+                starts: u32::from(number.is_multiple_of(40)),
                 failures: 0,
             }],
             system: SystemDelta {
