@@ -236,7 +236,7 @@ impl Synthetic {
                 load: 0,
                 active_ns: 10 * S,
                 pause_ns: 0,
-                starts: u32::from(number % 40 == 0),
+                starts: u32::from(number.is_multiple_of(40)),
                 failures: 0,
             }],
             system: SystemDelta {
