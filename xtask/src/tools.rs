@@ -12,6 +12,12 @@ pub(crate) struct Set {
     programs: &'static [(&'static str, &'static str)],
 }
 
+impl Set {
+    pub(crate) const fn new(name: &'static str, programs: &'static [(&'static str, &'static str)]) -> Self {
+        Self { name, programs }
+    }
+}
+
 /// SSH servers and loads: what tests on this machine need.
 pub(crate) const LOOPBACK: Set = Set {
     name: "loopback",

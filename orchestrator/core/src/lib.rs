@@ -1,6 +1,7 @@
 //! The pure part of latlab: no files, clock, environment, network or printing.
 #![warn(missing_docs)]
 
+pub mod boot;
 pub mod campaign;
 pub mod compare;
 pub mod diagnostic;

@@ -13,7 +13,7 @@ use crate::store::{Store, StoreError};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::quantity::micros;
-use latlab_core::trend::{Change, Night, Standing, rise, stands};
+use latlab_core::trend::{Change, Night, Rule, Standing, rise, stands};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -160,7 +160,7 @@ fn cell<'a>(entries: &[&'a Entry], metric: Metric) -> Cell<'a> {
     let runs: Vec<Run> = entries.iter().map(run).collect();
     let counted: Vec<(&'a str, f64)> = runs.iter().filter_map(|run| Some((run.execution, run.figure?))).collect();
     let figures: Vec<f64> = counted.iter().map(|(_, figure)| *figure).collect();
-    let last = figures.split_last().map(|(last, before)| stands(before, *last));
+    let last = figures.split_last().map(|(last, before)| stands(Rule::default(), before, *last));
     let rise = rise(&figures).and_then(|change| Some(Rise { from: counted.get(change.first)?.0, change }));
     let (campaign, cell) = entries.first().map_or(("", ""), |first| (&first.campaign, &first.cell));
     Cell { campaign, cell, left_out: runs.len() - counted.len(), runs, last, rise }

@@ -17,6 +17,7 @@ mod logging;
 mod plan;
 mod plot;
 mod report;
+mod restore;
 mod run;
 pub mod selection;
 mod show;
@@ -72,6 +73,7 @@ enum Verb {
     Collect(run::CollectArgs),
     Status(boards::StatusArgs),
     Release(boards::ReleaseArgs),
+    Restore(restore::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -110,6 +112,7 @@ fn run(cli: &Cli) -> Exit {
         Verb::Collect(args) => run::collect(&cli.common, args),
         Verb::Status(args) => boards::status(&cli.common, args),
         Verb::Release(args) => boards::release(&cli.common, args),
+        Verb::Restore(args) => restore::run(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),

@@ -7,6 +7,7 @@ use super::stored::{self, Stored};
 use crate::store::{ExecutionDir, RunDir, Store, StoreError};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::result::{Bound, Figure, QUANTILES, RunResult};
+pub use latlab_core::trend::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -95,42 +96,6 @@ impl Entry {
             Metric::Missed => Some(self.missed as f64),
             Metric::Quantile(q) => self.quantiles.get(q).copied().and_then(exact),
         }
-    }
-}
-
-/// A figure of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
-    /// Largest latency, ns.
-    Max,
-    /// Mean latency, ns.
-    Mean,
-    /// Missed periods.
-    Missed,
-    /// One of [`QUANTILES`], ns.
-    Quantile(&'static str),
-}
-
-impl Metric {
-    /// Names and what they mean.
-    pub const ALL: [(&'static str, Metric); 7] = [
-        ("max", Metric::Max),
-        ("p99.99", Metric::Quantile("0.9999")),
-        ("p99.9", Metric::Quantile("0.999")),
-        ("p99", Metric::Quantile("0.99")),
-        ("p50", Metric::Quantile("0.5")),
-        ("mean", Metric::Mean),
-        ("missed", Metric::Missed),
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, metric)| *metric == self).map_or("", |(name, _)| name)
-    }
-
-    /// By its name.
-    pub fn named(name: &str) -> Option<Metric> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric)
     }
 }
 

@@ -4,6 +4,7 @@ pub mod comparison;
 pub mod figures;
 pub mod html;
 pub mod index;
+pub mod night;
 pub mod nightly;
 pub mod published;
 pub mod recipe;

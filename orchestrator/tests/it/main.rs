@@ -9,9 +9,11 @@
 mod boards;
 mod browser;
 mod compared;
+mod confirmed;
 mod faults;
 mod files;
 mod import;
+mod lies;
 mod links;
 mod nights;
 mod reports;

@@ -1,5 +1,6 @@
 //! What happens to a board before and while it measures.
 
+use super::boots::Scenario;
 use super::judge;
 use super::process::Run;
 use crate::demo;
@@ -32,6 +33,8 @@ pub(super) enum Event {
     Orphaned,
     /// The board's reset button.
     Reset,
+    /// latlab reboots the board.
+    Boots(Scenario),
 }
 
 impl Event {
@@ -44,6 +47,7 @@ impl Event {
             Self::HostKilled => "a run survives SIGKILL of latlab",
             Self::Stopped => "latlab stop ends the run of a killed latlab",
             Self::Orphaned => "settings are put back after SIGKILL of the supervisor",
+            Self::Boots(scenario) => scenario.name(),
             Self::Reset => "what was checkpointed survives a reset of the board",
         }
     }
@@ -62,6 +66,9 @@ impl Bench<'_> {
     /// Whether the machine under the emulator stalled; an error where the board or latlab did not do what it must.
     pub(super) fn carry_out(&self, event: Event) -> Result<bool> {
         self.clock_is_as_described()?;
+        if let Event::Boots(scenario) = event {
+            return self.boots(scenario);
+        }
         if event == Event::HostileDisks {
             self.board.shell("mount -t tmpfs -o noexec tmpfs /var/lib && mount -t tmpfs -o ro tmpfs /var/tmp")?;
         }
@@ -97,7 +104,7 @@ impl Bench<'_> {
         let kernel = if self.kernel == Variant::Rt { "preempt-rt" } else { "standard" };
         let duration = match event {
             Event::Nothing | Event::HostileDisks => "5s",
-            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset => "20s",
+            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset | Event::Boots(_) => "20s",
             // These are ended; they must not end by themselves before.
             Event::Stopped | Event::Orphaned => "300s",
         };
@@ -117,7 +124,7 @@ impl Bench<'_> {
     /// Carries the event out, and returns the exit code of the latlab that brought the run home.
     fn disturb(&self, event: Event, run: &mut Run<'_>) -> Result<i32> {
         match event {
-            Event::Nothing => {}
+            Event::Nothing | Event::Boots(_) => {}
             Event::HostileDisks => {
                 run.wait_for("; not /var/lib/latlab: programs cannot be run there, is it mounted noexec?")?;
             }
@@ -169,7 +176,7 @@ impl Bench<'_> {
         run.end()
     }
 
-    fn command(&self) -> Result<Command> {
+    pub(super) fn command(&self) -> Result<Command> {
         demo::latlab_command(self.latlab).context("cannot run latlab")
     }
 }

@@ -1,7 +1,7 @@
 //! Figures: what a picture shows, apart from how it is drawn.
 //!
 //! A [`Figure`] holds words, axes and values; a page, a static picture and a table are made from the same one. Latencies
-//! are in us, times in the unit that the axis names. Text in it is [`plain`](crate::plain::plain): nothing in it can pretend
+//! are in us, times in the unit that the axis names. Text in it is [`plain`](crate::plain): nothing in it can pretend
 //! to be something else.
 
 mod by_thread;

@@ -9,7 +9,7 @@ use askama::Template;
 use latlab_core::figure::{Figure, Followed, TrendPoint, trend};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::quantity::micros;
-use latlab_core::trend::{Standing, rise, stands};
+use latlab_core::trend::{Rule, Standing, rise, stands};
 
 /// Newest runs of a cell that are shown: a year of nights.
 pub const NIGHTS: usize = 365;
@@ -148,8 +148,10 @@ fn night(id: &str, cell: &[&Entry]) -> (Night, Figure) {
             cell.iter().enumerate().filter_map(|(at, entry)| Some((at, figure_of(entry, metric)?))).collect();
         let figures: Vec<f64> = counted.iter().map(|(_, figure)| *figure).collect();
         let last_counts = counted.last().is_some_and(|(at, _)| at + 1 == cell.len());
-        let standing =
-            figures.split_last().filter(|_| last_counts).map(|(last, before)| stands(before, *last).standing);
+        let standing = figures
+            .split_last()
+            .filter(|_| last_counts)
+            .map(|(last, before)| stands(Rule::default(), before, *last).standing);
         // The change counts in the runs that have the figure; the page counts in all.
         let rise = rise(&figures).and_then(|mut change| {
             change.first = counted.get(change.first)?.0;
