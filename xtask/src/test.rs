@@ -49,6 +49,9 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     if let Err(error) = tools::ensure(&tools::LOOPBACK) {
         skip(&mut count, "servers and loads for tests on this machine", &error);
     }
+    if let Err(error) = tools::ensure(&tools::BROWSER) {
+        skip(&mut count, "the browser that looks at pages", &error);
+    }
     cross::build(Kind::X86_64)?;
     count += cargo_test(&["--workspace"])?;
     if !options.quick {

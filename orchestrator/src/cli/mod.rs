@@ -16,6 +16,8 @@ mod kernels;
 mod list;
 mod logging;
 mod plan;
+mod plot;
+mod report;
 mod restore;
 mod run;
 pub mod selection;
@@ -82,6 +84,8 @@ enum Verb {
     Baseline(baseline::Args),
     Gate(gate::Args),
     Export(export::Args),
+    Report(report::Args),
+    Plot(plot::Args),
 }
 
 /// Entry of the command.
@@ -120,5 +124,7 @@ fn run(cli: &Cli) -> Exit {
         Verb::Baseline(args) => baseline::run(&cli.common, args),
         Verb::Gate(args) => gate::run(&cli.common, args),
         Verb::Export(args) => export::run(&cli.common, args),
+        Verb::Report(args) => report::run(&cli.common, args),
+        Verb::Plot(args) => plot::run(&cli.common, args),
     }
 }

@@ -53,6 +53,12 @@ impl Summary {
         Exit::combine(self.runs.iter().map(RunEnd::exit).chain(store).chain(boards))
     }
 
+    /// Every planned run was measured and judged.
+    pub fn is_whole(&self) -> bool {
+        let judged = self.runs.iter().all(|run| run.outcome == Outcome::Judged);
+        judged && self.boards.is_empty() && self.store.is_empty()
+    }
+
     /// A run is on its board still.
     pub fn left_measuring(&self) -> bool {
         self.runs.iter().any(|run| run.outcome == Outcome::Detached)

@@ -211,7 +211,7 @@ impl Bench<'_> {
             ensure!(boots.insert(run.boot_id.clone()), "two cells in one boot");
         }
         let stalled = |run: &StoredRun| run.validity == "DEGRADED" && run.findings.contains("hrtimer: interrupt took");
-        for run in runs.iter().filter(|run| run.validity != "VALID" && !stalled(run)) {
+        if let Some(run) = runs.iter().find(|run| run.validity != "VALID" && !stalled(run)) {
             bail!("{} is {} because of {}", run.name, run.validity, run.findings);
         }
         Ok(runs.iter().any(stalled))

@@ -31,7 +31,7 @@ checkpoint = "200ms"
 const BOARD_DISK: &str = "size=24m";
 const HOST_DISK: &str = "size=24m";
 /// When a latlab hangs: its longest patience with a board in these cases is well below.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 
 pub(super) struct World {
     pub(super) directory: tempfile::TempDir,

@@ -23,7 +23,9 @@ pub fn source(image: &[u8]) -> Result<String, EditError> {
     }
     let mut header = image[..HEADER.min(image.len())].to_vec();
     let asked = word(image, 4);
-    header.get_mut(4..8).map(|crc| crc.fill(0));
+    if let Some(crc) = header.get_mut(4..8) {
+        crc.fill(0);
+    }
     let data = &image[HEADER.min(image.len())..];
     if header.len() < HEADER
         || asked != Some(crc32fast::hash(&header))

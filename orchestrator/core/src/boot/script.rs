@@ -76,7 +76,7 @@ mod tests {
             ("env set bootargs ${bootargs} isolcpus=3", "env set bootargs ${bootargs} isolcpus=1"),
         ] {
             let found = edit(line, &asked(&[], Some("1")), "bootargs");
-            assert_eq!(found.unwrap().trim_end().replace("isolcpus=1&&", "isolcpus=1&&"), edited, "{line}");
+            assert_eq!(found.unwrap().trim_end(), edited, "{line}");
         }
         assert_eq!(
             edit("setenv bootargs2 a\n", &asked(&[], Some("1")), "bootargs"),

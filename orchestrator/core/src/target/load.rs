@@ -98,13 +98,13 @@ fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
         power,
         power_timeout_ns,
     };
-    if let (Transport::Local { .. }, true) = (&target.transport, target.boot_method != BootMethod::AsBooted) {
-        if let Some(entry) = root.entry("boot") {
-            root.sink().push(
-                Diagnostic::error(entry.key_span.clone(), "this machine is never rebooted: latlab would end with it")
-                    .help("remove `[boot]`, or reach the board by ssh from another machine"),
-            );
-        }
+    if let (Transport::Local { .. }, true) = (&target.transport, target.boot_method != BootMethod::AsBooted)
+        && let Some(entry) = root.entry("boot")
+    {
+        root.sink().push(
+            Diagnostic::error(entry.key_span.clone(), "this machine is never rebooted: latlab would end with it")
+                .help("remove `[boot]`, or reach the board by ssh from another machine"),
+        );
     }
     if let (Transport::Ssh(ssh), Some((name, _))) =
         (&target.transport, target.kernels.iter().find(|(_, kernel)| !kernel.host_keys.is_empty()))

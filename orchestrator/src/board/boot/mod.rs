@@ -1,4 +1,4 @@
-//! What a board boots, and getting it there: one file per method behind [`BootChoice`], the reboot itself, power.
+//! What a board boots, and getting it there: one file per method behind [`choice`], the reboot itself, power.
 
 mod choice;
 mod error;

@@ -67,10 +67,8 @@ impl Boots<'_> {
     async fn caught(&self) -> bool {
         let until = Instant::now() + CATCHING;
         while Instant::now() < until {
-            if self.board.connect().await.is_ok() {
-                if self.leave_loop().await.is_ok() {
-                    return true;
-                }
+            if self.board.connect().await.is_ok() && self.leave_loop().await.is_ok() {
+                return true;
             }
             tokio::time::sleep(super::PAUSE).await;
         }
