@@ -97,7 +97,7 @@ fn configuration(at: &Path, port: u16) -> Result<String> {
     Ok(format!(
         "ListenAddress 127.0.0.1:{port}\nHostKey {at}/host_key\nPidFile none\nAuthorizedKeysFile {at}/authorized_keys\n\
          PermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\n\
-         StrictModes no\nUseDNS no\nSetEnv PATH={}\n",
+         StrictModes no\nUseDNS no\nSetEnv HOME={at} PATH={}\n",
         path.to_string_lossy()
     ))
 }

@@ -63,6 +63,7 @@ struct Session<'a> {
     deadline_ns: u64,
     schedule: Option<Schedule>,
     measuring: bool,
+    next_checkpoint_ns: u64,
     measurer: Option<Measurer>,
     bench: Option<(Region, Deltas)>,
     /// The old values of the settings, once they are stored.
@@ -118,6 +119,7 @@ impl<'a> Session<'a> {
             journal,
             schedule: None,
             measuring: false,
+            next_checkpoint_ns: now,
             measurer: None,
             bench: None,
             undo: None,
@@ -155,13 +157,13 @@ impl<'a> Session<'a> {
         for entry in entries {
             match entry.apply() {
                 Ok(now) => {
-                    let detail = format!("was `{}`, is `{now}`", entry.old());
-                    self.event(EventKind::SettingApplied, &entry.subject(), detail);
+                    let detail = format!("was `{}`, is `{now}`", entry.old);
+                    self.event(EventKind::SettingApplied, &entry.path, detail);
                 }
-                Err(error) if entry.subject().ends_with("/pm_qos_resume_latency_us") => {
+                Err(error) if entry.path.ends_with("/pm_qos_resume_latency_us") => {
                     dma = Some(format!("refused: {error}"))
                 }
-                Err(error) if entry.is_optional() => self.note("settings", format!("left as it was: {error}")),
+                Err(error) if entry.optional => self.note("settings", format!("left as it was: {error}")),
                 Err(error) => return Err(error),
             }
         }
@@ -236,6 +238,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    fn begin_measuring_if_due(&mut self, now: u64) {
+        let Some(Schedule { from_ns, .. }) = self.schedule else { return };
+        if !self.measuring && now >= from_ns {
+            self.checkpoint();
+            self.begin_measuring(from_ns);
+            self.next_checkpoint_ns = from_ns + self.spec.checkpoint_ns;
+        }
+    }
+
     fn begin_measuring(&mut self, from_ns: u64) {
         self.measuring = true;
         self.phase(PhaseKind::Measuring, from_ns);
@@ -245,32 +256,27 @@ impl<'a> Session<'a> {
     /// Until the measuring is over: why it is.
     fn watch(&mut self) -> (EndReason, String) {
         let every_ns = self.spec.checkpoint_ns;
-        let from_ns = self.schedule.map_or(0, |schedule| schedule.from_ns);
-        let mut next_checkpoint_ns = now_ns() + every_ns;
+        self.next_checkpoint_ns = now_ns() + every_ns;
         loop {
             let now = now_ns();
             if now >= self.deadline_ns {
                 return (EndReason::Deadline, "the deadline came first".to_owned());
             }
-            if !self.measuring && now >= from_ns {
-                self.checkpoint();
-                self.begin_measuring(from_ns);
-                next_checkpoint_ns = from_ns + every_ns;
-            }
-            if now >= next_checkpoint_ns {
+            self.begin_measuring_if_due(now);
+            if now >= self.next_checkpoint_ns {
                 if self.dir.is_removed() {
                     return (EndReason::Failed, "somebody removed the directory of the run".to_owned());
                 }
                 self.checkpoint();
-                next_checkpoint_ns += (now - next_checkpoint_ns) / every_ns * every_ns + every_ns;
+                self.next_checkpoint_ns += (now - self.next_checkpoint_ns) / every_ns * every_ns + every_ns;
             }
             let told = self.loads.as_mut().map(|loads| loads.start_due(self.dir.path(), now)).unwrap_or_default();
             self.tell(told);
             self.store();
             self.journal.sync_if_due(now_ns(), self.spec.sync_ns);
-            let mut wake_ns = next_checkpoint_ns.min(self.deadline_ns);
+            let mut wake_ns = self.next_checkpoint_ns.min(self.deadline_ns);
             if !self.measuring {
-                wake_ns = wake_ns.min(from_ns);
+                wake_ns = wake_ns.min(self.schedule.map_or(0, |schedule| schedule.from_ns));
             }
             if let Some(ending) = self.wait(wake_ns) {
                 return ending;
@@ -294,6 +300,8 @@ impl<'a> Session<'a> {
         if let Err(error) = fd::poll(&fds, Duration::from_nanos(wake_ns.saturating_sub(now))) {
             return Some((EndReason::Failed, format!("poll: {error}")));
         }
+        // Before the loads that have ended are looked at: their time up to here belongs to the phase it was in.
+        self.begin_measuring_if_due(now_ns());
         if let Some(loads) = &mut self.loads {
             loads.drain_outputs();
         }
@@ -370,7 +378,9 @@ impl<'a> Session<'a> {
             record.threads = warm_up;
         }
         let lost = deltas.lost_blocks();
-        record.loads = self.loads.as_mut().map(|loads| loads.take_deltas(now)).unwrap_or_default();
+        // However late this comes: a load's time counts in the phase it was in.
+        let phase_ends_ns = self.schedule.map_or(now, |s| if self.measuring { s.until_ns } else { s.from_ns });
+        record.loads = self.loads.as_mut().map(|loads| loads.take_deltas(now.min(phase_ends_ns))).unwrap_or_default();
         record.system = self.watch.as_mut().map(Watch::take).unwrap_or_default();
         self.journal.append(&record.into());
         if lost > self.lost_blocks {

@@ -1,6 +1,6 @@
 //! Runs that go as asked.
 
-use crate::bench::{Bench, MS_NS, SECOND_NS, failed, load, long, ok, setting, setting_now, spec, turn};
+use crate::bench::{Bench, MS_NS, SECOND_NS, failed, kill, load, long, ok, setting, setting_now, spec, turn};
 use latprobe::{
     spec::{CpuDmaLatency, Length, Policy, Sleep, Thread},
     status::{Follow, Stage},
@@ -288,4 +288,22 @@ fn idle_states_are_held_off_the_measured_cpu_only() {
     assert_eq!(now(), before);
     let text = bench.folded(0).instrument.expect("set up").cpu_dma_latency;
     assert_eq!(text, if before.is_some() { "per-cpu" } else { "missing" });
+}
+
+/// However late the supervisor comes to run: a load's time counts in the phase that it was in.
+#[test]
+fn a_supervisor_that_is_late() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("late");
+    (spec.warmup_ns, spec.length) = (500 * MS_NS, Length::DurationNs(5 * SECOND_NS));
+    spec.loads = vec![load("sleeper", &["sleep", "3600"])];
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    kill(pid, "-STOP");
+    // Well into the measuring.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    kill(pid, "-CONT");
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    assert_eq!(folded.loads[0].active_ns, 5 * SECOND_NS);
 }

@@ -1,5 +1,6 @@
 //! What happens to a board before and while it measures.
 
+use super::boots::Scenario;
 use super::judge;
 use super::process::Run;
 use crate::demo;
@@ -32,6 +33,8 @@ pub(super) enum Event {
     Orphaned,
     /// The board's reset button.
     Reset,
+    /// latlab reboots the board.
+    Boots(Scenario),
     /// A load takes all memory, and the kernel kills it.
     OutOfMemory,
 }
@@ -46,6 +49,7 @@ impl Event {
             Self::HostKilled => "a run survives SIGKILL of latlab",
             Self::Stopped => "latlab stop ends the run of a killed latlab",
             Self::Orphaned => "settings are put back after SIGKILL of the supervisor",
+            Self::Boots(scenario) => scenario.name(),
             Self::Reset => "a run goes on after a reset of the board",
             Self::OutOfMemory => "a load that takes all memory is named",
         }
@@ -65,6 +69,9 @@ impl Bench<'_> {
     /// Whether the machine under the emulator stalled; an error where the board or latlab did not do what it must.
     pub(super) fn carry_out(&self, event: Event) -> Result<bool> {
         self.clock_is_as_described()?;
+        if let Event::Boots(scenario) = event {
+            return self.boots(scenario);
+        }
         if event == Event::HostileDisks {
             self.board.shell("mount -t tmpfs -o noexec tmpfs /var/lib && mount -t tmpfs -o ro tmpfs /var/tmp")?;
         }
@@ -108,7 +115,7 @@ impl Bench<'_> {
         let duration = match event {
             Event::Nothing | Event::HostileDisks => "5s",
             Event::OutOfMemory => "10s",
-            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset => "20s",
+            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset | Event::Boots(_) => "20s",
             // These are ended; they must not end by themselves before.
             Event::Stopped | Event::Orphaned => "300s",
         };
@@ -133,7 +140,7 @@ impl Bench<'_> {
     /// Carries the event out, and returns the exit code of the latlab that brought the run home.
     fn disturb(&self, event: Event, run: &mut Run<'_>) -> Result<i32> {
         match event {
-            Event::Nothing | Event::OutOfMemory => {}
+            Event::Nothing | Event::OutOfMemory | Event::Boots(_) => {}
             Event::HostileDisks => {
                 run.wait_for("; not /var/lib/latlab: programs cannot be run there, is it mounted noexec?")?;
             }
@@ -186,7 +193,7 @@ impl Bench<'_> {
         run.end()
     }
 
-    fn command(&self) -> Result<Command> {
+    pub(super) fn command(&self) -> Result<Command> {
         demo::latlab_command(self.latlab).context("cannot run latlab")
     }
 }

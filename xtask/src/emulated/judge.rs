@@ -81,7 +81,7 @@ pub(super) fn interrupted(code: i32, result: &Value) -> Result<()> {
 }
 
 /// Rules that do not hold, for the message.
-fn broken_rules(result: &Value) -> String {
+pub(super) fn broken_rules(result: &Value) -> String {
     let findings = result["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let broken = findings.iter().filter(|finding| finding["outcome"] != "ok");
     broken.map(|finding| format!("{} ({})", finding["rule"], finding["detail"])).collect::<Vec<_>>().join(", ")

@@ -27,7 +27,7 @@ impl Board {
             &at.join("sshd_config"),
             format!(
                 "Port {port}\nListenAddress 127.0.0.1\nHostKey {here}/host_key\nAuthorizedKeysFile {here}/id.pub\nPidFile none\n\
-                 StrictModes no\nUsePAM no\nUseDNS no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+                 StrictModes no\nSetEnv HOME={here}\nUsePAM no\nUseDNS no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
                  PermitRootLogin yes\nMaxStartups 100\n"
             ),
         )?;

@@ -4,6 +4,7 @@ use crate::campaign::model::{
 };
 use crate::target::Arch;
 use crate::testing::{S, capture, captures, captures_with, settings, target};
+use latprobe::cpulist::CpuList;
 use latprobe::spec::Setting;
 use std::collections::BTreeMap;
 
@@ -104,7 +105,7 @@ fn what_disturbs_is_moved_lowered_and_halted() {
         rt_threads: Some(Below::Below),
         ..Conditions::default()
     };
-    settings.measure.cpus = Cpus::List("1".into());
+    settings.measure.cpus = Cpus::List(CpuList::parse("1").unwrap());
     let spec = spec_of(settings.clone(), &Facts::parse(&captures)).unwrap();
     let set: Vec<(&str, &str, bool)> =
         spec.apply.iter().map(|s| (s.path.as_str(), s.value.as_str(), s.optional)).collect();

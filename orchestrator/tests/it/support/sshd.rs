@@ -53,10 +53,11 @@ impl Sshd {
         }
         let port = free_port();
         let at = directory.display();
+        // A home of its own: what the account's shell reads at its start may take long, or hang.
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nListenAddress ::1\nHostKey {at}/host_key\nAuthorizedKeysFile {at}/id.pub\n\
              PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-             PermitRootLogin yes\nMaxStartups 100\n{}",
+             PermitRootLogin yes\nMaxStartups 100\nSetEnv HOME={at}\n{}",
             options.config
         );
         fs::write(directory.join("sshd_config"), config).unwrap();

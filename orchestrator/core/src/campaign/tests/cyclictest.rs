@@ -1,5 +1,6 @@
 use super::super::model::Cpus;
 use super::super::{CannotConvert, Overrides, from_cyclictest, load};
+use latprobe::cpulist::CpuList;
 use latprobe::spec::{CpuDmaLatency, Length, Policy, Sleep};
 
 fn convert(command: &str) -> String {
@@ -21,7 +22,7 @@ fn the_published_command_line() {
         histogram = { width = \"1us\", bins = 200 }\n";
     assert_eq!(convert("cyclictest -l43200000 -a 1 -m -n -p98 -i1000 -h200 -q"), expected);
     let s = settings("cyclictest -l43200000 -a 1 -m -n -p98 -i1000 -h200 -q");
-    assert_eq!((s.length, s.measure.cpus), (Length::Cycles(43_200_000), Cpus::List("1".into())));
+    assert_eq!((s.length, s.measure.cpus), (Length::Cycles(43_200_000), Cpus::List(CpuList::parse("1").unwrap())));
 }
 
 #[test]
@@ -36,7 +37,7 @@ fn spellings_mean_the_same() {
         "cyclictest -m -n -p80 -i200 -h60 \\\n  -l500 -a 1-2 -t2 -v -o 5 -M -u --laptop",
     ];
     let first = settings(same[0]);
-    assert_eq!(first.measure.cpus, Cpus::List("1-2".into()));
+    assert_eq!(first.measure.cpus, Cpus::List(CpuList::parse("1-2").unwrap()));
     for (number, command) in same.iter().enumerate() {
         let mut s = settings(command);
         if number == 6 {
@@ -61,7 +62,7 @@ fn threads_distances_and_defaults() {
     assert_eq!((s.measure.cpus.clone(), s.measure.distance_ns, s.measure.offset_ns), (Cpus::All, 0, 250_000));
     assert_eq!((s.measure.policy, s.measure.priority, s.measure.sleep), (Policy::Rr, 5, Sleep::Relative));
     let s = settings("cyclictest -a -D 1m");
-    assert_eq!((s.measure.cpus.clone(), s.measure.policy), (Cpus::List("0".into()), Policy::Other));
+    assert_eq!((s.measure.cpus.clone(), s.measure.policy), (Cpus::List(CpuList::parse("0").unwrap()), Policy::Other));
     assert_eq!(s.length, Length::DurationNs(60_000_000_000));
     // Whichever ends it first.
     assert_eq!(settings("cyclictest -p1 -l 1000 -D 1h").length, Length::Cycles(1000));
