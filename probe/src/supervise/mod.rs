@@ -15,6 +15,7 @@ mod session;
 mod settings;
 mod stop;
 mod sweep;
+mod trace;
 mod watch;
 
 #[cfg(test)]

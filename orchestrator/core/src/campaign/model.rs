@@ -1,7 +1,7 @@
 //! A campaign after all layers are resolved: what the rest of latlab works with, and what `plan.json` stores.
 
 use latprobe::cpulist::CpuList;
-use latprobe::spec::{CpuDmaLatency, Length, Policy, Sleep, Weakness};
+use latprobe::spec::{CpuDmaLatency, Hunt, Length, Policy, Sleep, Weakness};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -134,6 +134,12 @@ pub struct Measure {
     pub warmup_ns: u64,
     /// Accepted weaknesses.
     pub accept: Vec<Weakness>,
+    /// What is hunted; there for [`Instrument::LatprobeHunt`].
+    #[serde(default)]
+    pub hunt: Option<Hunt>,
+    /// Share of each period that [`Instrument::LatprobeNoise`] is busy, in percent.
+    #[serde(default)]
+    pub duty_percent: Option<u32>,
 }
 
 /// Which CPUs are measured.
@@ -166,6 +172,10 @@ impl Cpus {
 pub enum Instrument {
     /// This project's probe.
     Latprobe,
+    /// The same with the kernel tracing, until a latency is long enough. Not a measurement.
+    LatprobeHunt,
+    /// The same as a busy loop that counts what takes the CPU from it. No latencies.
+    LatprobeNoise,
     /// The board's cyclictest (not built yet).
     Cyclictest,
     /// cyclictest linked with libcobalt (not built yet).
