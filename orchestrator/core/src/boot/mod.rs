@@ -67,6 +67,21 @@ impl Asked {
         }
     }
 
+    /// With the files that latlab put there, as the boot loader names them; `{image}`, `{initrd}` and `{device_tree}` in
+    /// the variant's variables stand for them.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        for value in self.set.values_mut() {
+            for (mark, file) in
+                [("{image}", &files.image), ("{initrd}", &files.initrd), ("{device_tree}", &files.device_tree)]
+            {
+                *value = value.replace(mark, file.as_deref().unwrap_or_default());
+            }
+        }
+        self.files = files;
+        self
+    }
+
     /// The variant's name for messages.
     fn variant(&self) -> &str {
         self.kernel.as_deref().unwrap_or_default()
