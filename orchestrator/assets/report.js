@@ -5,7 +5,6 @@
   const data = JSON.parse(document.getElementById("figures").textContent);
   const DASHES = ["solid", [7, 4], [2, 3], [9, 3, 2, 3]];
   const SYMBOLS = { circle: "circle", triangle: "triangle", square: "rect", diamond: "diamond", tick: "rect" };
-  const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   const TABLE_ROWS = 500;
 
   const el = (name, text) => {
@@ -15,10 +14,6 @@
   };
   const names = (axis) => (typeof axis.scale === "object" ? axis.scale.names : null);
 
-  function power(exponent) {
-    const digits = String(Math.abs(exponent)).split("").map((d) => SUPERSCRIPTS[d]).join("");
-    return "10" + (exponent < 0 ? "⁻" : "") + digits;
-  }
   function number(value) {
     if (value === 0) return "0";
     const size = Math.abs(value);
@@ -33,7 +28,7 @@
   }
   function tick(value) {
     const exponent = Math.round(Math.log10(value));
-    if (Math.abs(value / 10 ** exponent - 1) < 1e-9 && Math.abs(exponent) > 3) return power(exponent);
+    if (Math.abs(value / 10 ** exponent - 1) < 1e-9 && Math.abs(exponent) > 3) return "1e" + exponent;
     return number(value);
   }
   function ticks(from, to) {

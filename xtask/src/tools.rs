@@ -33,6 +33,11 @@ pub(crate) const LOOPBACK: Set = Set {
         ("busybox", "busybox-static"),
         ("kill", "procps"),
         ("ps", "procps"),
+        ("fw_printenv", "libubootenv-tool"),
+        ("fw_setenv", "libubootenv-tool"),
+        ("mkenvimage", "u-boot-tools"),
+        ("dumpimage", "u-boot-tools"),
+        ("grub-editenv", "grub-common"),
     ],
 };
 

@@ -12,6 +12,7 @@ mod export;
 mod gate;
 mod history;
 mod import;
+mod kernels;
 mod list;
 mod logging;
 mod plan;
@@ -74,6 +75,7 @@ enum Verb {
     Status(boards::StatusArgs),
     Release(boards::ReleaseArgs),
     Restore(restore::Args),
+    Kernels(kernels::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -113,6 +115,7 @@ fn run(cli: &Cli) -> Exit {
         Verb::Status(args) => boards::status(&cli.common, args),
         Verb::Release(args) => boards::release(&cli.common, args),
         Verb::Restore(args) => restore::run(&cli.common, args),
+        Verb::Kernels(args) => kernels::run(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),

@@ -87,6 +87,16 @@ impl Entry {
         self.execution == execution && self.run == run
     }
 
+    /// What the figure of `metric` surely reaches, where only a lower bound is known.
+    pub fn lower_bound(&self, metric: Metric) -> Option<f64> {
+        let figure = match metric {
+            Metric::Max => self.max,
+            Metric::Quantile(q) => self.quantiles.get(q).copied(),
+            Metric::Mean | Metric::Missed => None,
+        };
+        figure.filter(|figure| figure.bound == Bound::Above).map(|figure| figure.ns as f64)
+    }
+
     /// The figure of `metric`, in its unit; `None` without one, or where only a lower bound is known.
     pub fn figure(&self, metric: Metric) -> Option<f64> {
         let exact = |figure: Figure| (figure.bound != Bound::Above).then_some(figure.ns as f64);

@@ -10,7 +10,7 @@ use latlab_core::formats::export::{NightCase, NightOutcome, junit_night};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::quantity::micros;
 use latlab_core::result::RunResult;
-use latlab_core::trend::{FEWEST_NIGHTS, Metric, Night as Run, Rule, Standings, relative};
+use latlab_core::trend::{FEWEST_NIGHTS, Metric, Night as Run, Rule, Standing, Standings, relative, stands};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -202,7 +202,11 @@ fn held(
     let of_baseline = runs.iter().filter_map(|run| entries.iter().find(|entry| entry.is(&run.execution, &run.run)));
     let usable = of_baseline.filter(|entry| entry.validity != Validity::Invalid);
     let figures: Vec<f64> = usable.filter_map(|entry| entry.figure(metric)).collect();
-    let nights: Vec<Option<f64>> = valid.iter().map(|entry| entry.figure(metric)).collect();
+    // A figure beyond the histogram is not known, but may be known to be worse than usual.
+    let surely_worse = |low: &f64| stands(rule, &figures, *low).standing == Standing::Suspicious;
+    let figure =
+        |entry: &&Entry| entry.figure(metric).or_else(|| entry.lower_bound(metric).filter(|low| surely_worse(low)));
+    let nights: Vec<Option<f64>> = valid.iter().map(figure).collect();
     let (standing, runs) = relative(rule, &figures, &nights, confirm);
     Against { metric: metric.name(), standing, baseline_runs: figures.len(), runs }
 }

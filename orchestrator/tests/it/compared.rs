@@ -93,8 +93,9 @@ fn maxima(board: Board) -> Vec<u64> {
     };
     let base = if board.isolated { 30_000.0 } else { 45_000.0 } + 1_000.0 * unit();
     let level = f64::from(board.level) / 100.0;
-    let one =
-        |unit: f64| format!("{:.0}", level * base - 1_500.0 * (-unit.max(1e-9).ln()).ln()).parse().expect("a number");
+    let one = |unit: f64| {
+        format!("{:.0}", (level * base - 1_500.0 * (-unit.max(1e-9).ln()).ln()).max(100.0)).parse().expect("a number")
+    };
     (0..board.minutes * 60).map(|_| one(unit())).collect()
 }
 

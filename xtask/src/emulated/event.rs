@@ -23,7 +23,7 @@ pub(super) enum Event {
     HostileDisks,
     /// The work directory's disk is full for a while.
     FullDisk,
-    /// The network cable is out for longer than the SSH client's patience.
+    /// The network cable is out for longer than the SSH client's patience, and the board's clock is set meanwhile.
     Cut,
     /// latlab gets SIGKILL; `latlab resume` goes on.
     HostKilled,
@@ -39,6 +39,8 @@ pub(super) enum Event {
     Doctor,
     /// The published recipe, shortened.
     Recipe,
+    /// A load takes all memory, and the kernel kills it.
+    OutOfMemory,
 }
 
 impl Event {
@@ -47,14 +49,15 @@ impl Event {
             Self::Nothing => "a run is VALID",
             Self::HostileDisks => "a run passes by a noexec and a read-only disk",
             Self::FullDisk => "a run survives a full disk",
-            Self::Cut => "a run survives a pulled network cable",
+            Self::Cut => "a run survives a pulled network cable and a stepped clock",
             Self::HostKilled => "a run survives SIGKILL of latlab",
             Self::Stopped => "latlab stop ends the run of a killed latlab",
             Self::Orphaned => "settings are put back after SIGKILL of the supervisor",
             Self::Boots(scenario) => scenario.name(),
             Self::Doctor => "a bad state is found, mended for the run, and put back after SIGKILL of latlab",
             Self::Recipe => "the published 12-hour recipe, in 10 s",
-            Self::Reset => "what was checkpointed survives a reset of the board",
+            Self::Reset => "a run goes on after a reset of the board",
+            Self::OutOfMemory => "a load that takes all memory is named",
         }
     }
 }
@@ -82,13 +85,20 @@ impl Bench<'_> {
             self.board.shell("mount -t tmpfs -o noexec tmpfs /var/lib && mount -t tmpfs -o ro tmpfs /var/tmp")?;
         }
         let mut run = self.begin(event)?;
-        if !matches!(event, Event::Nothing | Event::HostileDisks) {
+        if !matches!(event, Event::Nothing | Event::HostileDisks | Event::OutOfMemory) {
             run.wait_for(" s of ")?; // the first progress line: it measures
         }
         let code = self.disturb(event, &mut run)?;
         let result = judge::stored(self.latlab, self.results)?;
         match event {
-            Event::Reset => return judge::interrupted(code, &result).map(|()| false),
+            Event::Reset => {
+                judge::gone_on(code, &result)?;
+                return judge::nothing_left(self.board).map(|()| false);
+            }
+            Event::OutOfMemory => {
+                judge::out_of_memory(code, &result)?;
+                return judge::nothing_left(self.board).map(|()| false);
+            }
             Event::Stopped | Event::Orphaned => {
                 judge::interrupted(code, &result)?;
                 return judge::nothing_left(self.board).map(|()| false);
@@ -113,6 +123,7 @@ impl Bench<'_> {
         let kernel = if self.kernel == Variant::Rt { "preempt-rt" } else { "standard" };
         let duration = match event {
             Event::Nothing | Event::HostileDisks => "5s",
+            Event::OutOfMemory => "10s",
             Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset => "20s",
             // These have campaigns of their own.
             Event::Boots(_) | Event::Doctor | Event::Recipe => "20s",
@@ -128,6 +139,11 @@ impl Bench<'_> {
         if event == Event::Orphaned {
             command.args(["--set", "apply.rt_runtime=unlimited"]);
         }
+        if event == Event::OutOfMemory {
+            // Doubles a string for ever.
+            let argv = r#"loads.eater.command.argv=["awk", "BEGIN { s = \"xxxxxxxx\"; while (1) s = s s }"]"#;
+            command.args(["--set", argv, "--set", "load=eater"]);
+        }
         command.arg("--results").arg(self.results);
         Run::start(&mut command, self.interrupt)
     }
@@ -135,7 +151,7 @@ impl Bench<'_> {
     /// Carries the event out, and returns the exit code of the latlab that brought the run home.
     fn disturb(&self, event: Event, run: &mut Run<'_>) -> Result<i32> {
         match event {
-            Event::Nothing | Event::Boots(_) | Event::Doctor | Event::Recipe => {}
+            Event::Nothing | Event::OutOfMemory | Event::Boots(_) | Event::Doctor | Event::Recipe => {}
             Event::HostileDisks => {
                 run.wait_for("; not /var/lib/latlab: programs cannot be run there, is it mounted noexec?")?;
             }
@@ -148,6 +164,7 @@ impl Bench<'_> {
                 self.board.shell("rm /var/lib/filler /var/lib/filler2")?;
             }
             Event::Cut => {
+                self.board.shell("date -s 2031-05-05 >/dev/null")?;
                 self.board.link(false)?;
                 std::thread::sleep(DISTURBANCE);
                 self.board.link(true)?;

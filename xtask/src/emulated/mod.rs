@@ -44,7 +44,7 @@ impl Case {
 /// Every board once, both ARM kinds with both kernels, and the faults on both ARM kinds.
 pub(crate) fn cases() -> Vec<Case> {
     use Event::Boots;
-    use Event::{Cut, Doctor, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, Recipe, Reset, Stopped};
+    use Event::{Cut, Doctor, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, OutOfMemory, Recipe, Reset, Stopped};
     use Variant::{Rt, Standard};
     [
         ("emulated-armv7", Rt, Nothing),
@@ -63,6 +63,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ("emulated-armv7", Rt, Orphaned),
         ("emulated-beaglebone", Rt, FullDisk),
         ("emulated-aarch64", Rt, Reset),
+        ("emulated-armv7", Standard, OutOfMemory),
         ("emulated-aarch64", Standard, FullDisk),
         ("emulated-imx93", Rt, Stopped),
         ("emulated-armv7", Rt, Doctor),

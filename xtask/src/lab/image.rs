@@ -26,7 +26,7 @@ const PROGRAMS: [&str; 8] = [
     "usr/bin/cyclictest",
     "sbin/kexec",
 ];
-const PACKAGES: [&str; 37] = [
+const PACKAGES: [&str; 45] = [
     "busybox-static",
     "openssh-server",
     "openssh-sftp-server",
@@ -64,6 +64,14 @@ const PACKAGES: [&str; 37] = [
     "libkeyutils1",
     "libeconf0",
     "kexec-tools",
+    "libxenmisc4.17",
+    "libxencall1",
+    "libxendevicemodel1",
+    "libxenevtchn1",
+    "libxenforeignmemory1",
+    "libxengnttab1",
+    "libxentoolcore1",
+    "libxentoollog1",
 ];
 
 /// Parts of the kernel packages that no board uses.

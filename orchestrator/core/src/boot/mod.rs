@@ -67,6 +67,21 @@ impl Asked {
         }
     }
 
+    /// With the files that latlab put there, as the boot loader names them; `{image}`, `{initrd}` and `{device_tree}` in
+    /// the variant's variables stand for them.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        for value in self.set.values_mut() {
+            for (mark, file) in
+                [("{image}", &files.image), ("{initrd}", &files.initrd), ("{device_tree}", &files.device_tree)]
+            {
+                *value = value.replace(mark, file.as_deref().unwrap_or_default());
+            }
+        }
+        self.files = files;
+        self
+    }
+
     /// The variant's name for messages.
     fn variant(&self) -> &str {
         self.kernel.as_deref().unwrap_or_default()
@@ -131,6 +146,12 @@ pub fn lacks(boot: &Boot, target: &Target) -> Option<Lack> {
     };
     let kernel = target.kernels.get(name)?;
     let installed = kernel.install.is_some();
+    if installed && matches!(target.boot_method, BootMethod::Pxe | BootMethod::Command) {
+        return Some(Lack {
+            what: format!("method {method} installs no kernel"),
+            help: format!("remove `[kernel.{name}.install]`, and put the kernel there by other means"),
+        });
+    }
     let (enough, key) = match target.boot_method {
         BootMethod::AsBooted | BootMethod::Command => (true, ""),
         BootMethod::Extlinux | BootMethod::Grub => (kernel.label.is_some() || installed, "label"),

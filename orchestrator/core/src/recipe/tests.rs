@@ -49,12 +49,13 @@ fn hackbench(case: &mut Case, groups: u32, free_kib: &str) {
 
 const CONFIG: &str = "/boot/config-6.1.0-rt";
 const SERVER: &str = "/sys/kernel/debug/sched/fair_server/cpu1/";
+type Expected = Option<(Outcome, &'static str)>;
 type Change = fn(&mut Case);
 
 #[test]
 fn rules_that_look_at_the_campaign() {
     use Outcome::{Fail, Pass, Unknown, Warn};
-    let cases: &[(&str, Change, Option<(Outcome, &str)>)] = &[
+    let cases: &[(&str, Change, Expected)] = &[
         (
             "interval-tick",
             |c| c.file(CONFIG, "CONFIG_HZ=250\n"),

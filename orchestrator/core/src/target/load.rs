@@ -1,6 +1,6 @@
 //! Target files.
 
-use super::{Arch, Kernel, Target, Transport};
+use super::{Arch, BootMethod, Kernel, Target, Transport};
 use super::{boot, ssh};
 use crate::campaign::model::Preemption;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
@@ -98,6 +98,24 @@ fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
         power,
         power_timeout_ns,
     };
+    if let (Transport::Local { .. }, true) = (&target.transport, target.boot_method != BootMethod::AsBooted)
+        && let Some(entry) = root.entry("boot")
+    {
+        root.sink().push(
+            Diagnostic::error(entry.key_span.clone(), "this machine is never rebooted: latlab would end with it")
+                .help("remove `[boot]`, or reach the board by ssh from another machine"),
+        );
+    }
+    if let (Transport::Ssh(ssh), Some((name, _))) =
+        (&target.transport, target.kernels.iter().find(|(_, kernel)| !kernel.host_keys.is_empty()))
+        && ssh.host_keys.is_empty()
+        && let Some(entry) = root.entry("kernel")
+    {
+        root.sink().push(
+            Diagnostic::error(entry.key_span.clone(), format!("`kernel.{name}.host_keys` without `ssh.host_keys`"))
+                .help("pin what the board boots by itself, too: `host_keys` under `[ssh]`"),
+        );
+    }
     root.finish();
     target_name.map(|_| target)
 }

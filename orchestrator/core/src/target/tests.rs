@@ -188,6 +188,10 @@ fn one_mistake_gives_one_message() {
             "4:8 \"uEnv.txt\" | `boot.file` is the path of a file | not an absolute path | begin it with `/`",
         ),
         (
+            "transport = \"local\"\n[boot]\nmethod = \"extlinux\"",
+            "3:2 boot | this machine is never rebooted: latlab would end with it | remove `[boot]`, or reach the board by ssh from another machine",
+        ),
+        (
             "[power]\non = [\"x\"]",
             "2:1 [power]\non = [\"x\"] | `power.off` is missing | `on` and `off` belong together; `cycle` alone is enough",
         ),

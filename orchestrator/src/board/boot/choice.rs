@@ -1,8 +1,8 @@
 use super::kept::KeptFile;
-use super::{BootError, file, grub, kexec, own_command, raspberrypi, uboot_env};
+use super::{BootError, file, grub, installed, kexec, own_command, raspberrypi, uboot_env};
 use crate::board::Board;
 use latlab_core::boot::Asked;
-use latlab_core::target::BootMethod;
+use latlab_core::target::{BootMethod, Kernel};
 
 /// How the board is restarted so that the choice takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,14 @@ impl BootChoice<'_> {
     /// Makes the next boot what is asked for, and says how to restart. `base` is the command line of the board's own choice.
     pub(crate) async fn choose(&self, asked: &Asked, base: &str) -> Result<Restart, BootError> {
         let board = self.board;
+        let installed;
+        let asked = match asked.kernel.as_ref().and_then(|name| board.target.kernels.get_key_value(name)) {
+            Some((name, Kernel { install: Some(files), .. })) => {
+                installed = asked.clone().with_files(installed::install(board, name, files).await?);
+                &installed
+            }
+            _ => asked,
+        };
         match board.target.boot_method {
             BootMethod::AsBooted => {}
             BootMethod::Extlinux | BootMethod::Pxe | BootMethod::Uenv | BootMethod::BootScript => {

@@ -43,6 +43,28 @@ pub(crate) enum BootError {
         /// What it said.
         complaint: String,
     },
+    /// A file of `[kernel.NAME.install]` cannot be read on this host.
+    #[error("{path} of `kernel.{kernel}.install` cannot be read: {source}")]
+    InstallFile {
+        /// Variant.
+        kernel: String,
+        /// On this host.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A kernel's modules would go where others are.
+    #[error(
+        "the modules of `kernel.{kernel}.install` are for {release}, and {directory} is on the board already: build the kernel with another CONFIG_LOCALVERSION, so that its modules stand beside the others"
+    )]
+    ModulesThere {
+        /// Variant.
+        kernel: String,
+        /// `uname -r` of the modules.
+        release: String,
+        /// On the board.
+        directory: String,
+    },
     /// A program on the board or on this host failed.
     #[error("{what} failed: {complaint}")]
     Program {

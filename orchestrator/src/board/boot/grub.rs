@@ -7,11 +7,17 @@ use crate::board::Board;
 use crate::transport::Request;
 use latlab_core::boot::{Asked, grub};
 
-/// Debian's name and Fedora's.
+/// Debian's name and Fedora's; where there is neither, what they do.
 const CHOOSE: &str = r#"
 PATH=$PATH:/usr/sbin:/sbin
-tool=$(command -v grub-reboot || command -v grub2-reboot) || { echo "grub-reboot is not installed" >&2; exit 1; }
-"$tool" --boot-directory="$1" "$2" && sync
+if tool=$(command -v grub-reboot || command -v grub2-reboot); then
+  "$tool" --boot-directory="${1%/*}" "$2" && sync
+elif tool=$(command -v grub-editenv || command -v grub2-editenv); then
+  "$tool" "$1/grubenv" set "next_entry=$2" && sync
+else
+  echo "neither grub-reboot nor grub-editenv is installed" >&2
+  exit 1
+fi
 "#;
 const UNSET: &str = r#"
 PATH=$PATH:/usr/sbin:/sbin
@@ -55,8 +61,7 @@ pub(super) async fn choose(board: &Board, asked: &Asked) -> Result<(), BootError
     let edited = grub::edit(&text(&configuration.original), &text(&kept.original), asked)
         .map_err(|source| BootError::Edit { file: path.to_owned(), source })?;
     custom.write(edited.as_bytes()).await?;
-    let parent = folder.rsplit_once('/').map_or("/boot", |(parent, _)| parent);
-    tool(board, "grub-reboot", CHOOSE, &[parent, grub::ENTRY]).await
+    tool(board, "grub-reboot", CHOOSE, &[folder, grub::ENTRY]).await
 }
 
 pub(super) async fn put_back(board: &Board) -> Result<bool, BootError> {

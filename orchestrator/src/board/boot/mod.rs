@@ -4,6 +4,7 @@ mod choice;
 mod error;
 mod file;
 mod grub;
+mod installed;
 mod kept;
 mod kexec;
 mod own_command;
@@ -12,6 +13,10 @@ mod raspberrypi;
 mod restart;
 mod uboot_env;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use choice::Restart;
 pub(crate) use error::BootError;
+pub(crate) use installed::InstalledKernel;
 pub(crate) use restart::WhyNot;

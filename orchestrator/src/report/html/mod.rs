@@ -146,6 +146,14 @@ pub(crate) struct Tile {
 mod tests {
     use super::*;
 
+    /// The file is the published one (`assets/README.md`).
+    #[test]
+    fn the_library_is_unchanged() {
+        let expected = "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0";
+        assert_eq!(crate::store::sha256_hex(LIBRARY.as_bytes()), expected);
+        assert!(include_str!("../../../assets/README.md").contains(expected));
+    }
+
     #[test]
     fn text_stays_text() {
         let mut out = String::new();

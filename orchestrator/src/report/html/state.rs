@@ -6,25 +6,26 @@ use latlab_core::judgement::{Validity, Verdict};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
     pub(in crate::report) class: &'static str,
+    /// Path of the sign, 14 by 14: no font has to have it.
     pub(in crate::report) sign: &'static str,
     pub(in crate::report) word: String,
 }
 
 impl State {
     pub(crate) fn good(word: impl Into<String>) -> Self {
-        Self { class: "good", sign: "✓", word: word.into() }
+        Self { class: "good", sign: "M2 7l4 4 6-8", word: word.into() }
     }
 
     pub(crate) fn fair(word: impl Into<String>) -> Self {
-        Self { class: "fair", sign: "!", word: word.into() }
+        Self { class: "fair", sign: "M7 2v6M7 11v1", word: word.into() }
     }
 
     pub(crate) fn poor(word: impl Into<String>) -> Self {
-        Self { class: "poor", sign: "✗", word: word.into() }
+        Self { class: "poor", sign: "M2 2l10 10M12 2L2 12", word: word.into() }
     }
 
     pub(crate) fn none(word: impl Into<String>) -> Self {
-        Self { class: "none", sign: "–", word: word.into() }
+        Self { class: "none", sign: "M2 7h10", word: word.into() }
     }
 }
 

@@ -37,6 +37,8 @@ const FONT: &str = "sans-serif";
 const LINE: u32 = 18;
 const BOTTOM: u32 = 46;
 const RIGHT: u32 = 22;
+/// Room for the words along the vertical axis.
+const MARGIN: u32 = 10;
 
 /// Draws a figure `width` pixels wide (at least 320).
 pub fn draw(figure: &Figure, width: u32) -> Result<String, SvgError> {
@@ -196,7 +198,11 @@ fn placed(figure: &Figure, width: f64) -> Vec<(&Rule, i32, u32)> {
 
 fn draw_panel(area: &Area, figure: &Figure, panel: &Panel, left: u32, last: bool) -> Result<(), SvgError> {
     let mut builder = ChartBuilder::on(area);
-    builder.margin_right(RIGHT).margin_bottom(if last { 4 } else { 22 }).y_label_area_size(left);
+    builder
+        .margin_right(RIGHT)
+        .margin_bottom(if last { 4 } else { 22 })
+        .margin_left(MARGIN)
+        .y_label_area_size(left - MARGIN);
     builder.x_label_area_size(if last { BOTTOM - 4 } else { 0 });
     let mut chart = builder.build_cartesian_2d(Coordinate::new(&figure.x), Coordinate::new(&panel.y))?;
     let mut mesh = chart.configure_mesh();
