@@ -113,10 +113,13 @@ impl BoardTask {
                 continue;
             }
             if matches!(state, State::Planned)
-                && let Some(end) = self.not_ready(&mut boots, &standing.run).await?
+                && let Some((end, stopped)) = self.not_ready(&mut boots, &standing.run).await?
             {
                 ends.push(end);
-                continue;
+                match stopped {
+                    Some(stopped) => return Err(stopped),
+                    None => continue,
+                }
             }
             match RunTask::new(&self.context, board, &deployed, standing)?.drive().await {
                 Ok((end, place)) => {

@@ -251,7 +251,10 @@ impl<'a> RunTask<'a> {
         self.deployed = self.board.deploy().await?;
         self.on_board = RunOnBoard::new(&self.deployed, &self.run.run_id);
         self.board.lock(&self.deployed, &plan.holder, &plan.execution).await?;
-        self.board.facts(&self.deployed).await
+        let mut captures = self.board.facts(&self.deployed).await?;
+        let kernel = self.cell.settings.boot.kernel.as_deref();
+        captures.extend(kernel.and_then(|kernel| self.board.installed_config(kernel)));
+        Ok(captures)
     }
 
     /// A host process died while it submitted.

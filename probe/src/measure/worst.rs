@@ -19,13 +19,12 @@ impl<'a> Worst<'a> {
     }
 
     /// Whether a sample is among the worst so far.
-    #[inline]
+    #[inline(always)]
     pub(super) fn wants(&self, latency_ns: u64) -> bool {
         latency_ns >= self.wanted_ns
     }
 
     /// Takes a sample that is wanted.
-    #[cold]
     pub(super) fn insert(&mut self, latency_ns: u64, cycle: u64, mono_ns: u64) {
         let slots = self.counts.worst_slots();
         if slots == 0 {

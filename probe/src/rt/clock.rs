@@ -11,6 +11,7 @@ use super::{
     checked_int,
     memory::{Usage, thread_usage},
     raw::{address, raw},
+    tracing::Tracing,
 };
 use crate::measure::Clock;
 use std::{
@@ -48,7 +49,7 @@ impl ReadCall {
     ];
 
     /// The clock now, in ns.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn now(self) -> io::Result<u64> {
         match self {
             ReadCall::Libc => {
@@ -125,7 +126,7 @@ impl SleepCall {
         Ok(slept && read.now()? >= until)
     }
 
-    #[inline]
+    #[inline(always)]
     fn sleep(self, flags: libc::c_int, (seconds, nanoseconds): (i64, u32)) -> libc::c_long {
         match self {
             SleepCall::Nanosleep => {
@@ -213,12 +214,19 @@ pub(crate) struct Monotonic {
     /// Start of the second that the last due time fell into, in ns, and its number: spares a division per cycle.
     second_ns: u64,
     second: i64,
+    /// Ended by a hunt.
+    tracing: Option<Tracing>,
 }
 
 impl Monotonic {
     /// Sleeps until each due time.
     pub(crate) fn absolute(read: ReadCall, sleep: SleepCall) -> Self {
-        Self { read, sleep, wait: Wait::Absolute, second_ns: 0, second: 0 }
+        Self { read, sleep, wait: Wait::Absolute, second_ns: 0, second: 0, tracing: None }
+    }
+
+    /// What a hunt ends.
+    pub(crate) fn trace_with(&mut self, tracing: Tracing) {
+        self.tracing = Some(tracing);
     }
 
     /// Sleeps for the time that is left until the due time.
@@ -247,7 +255,7 @@ impl Monotonic {
     }
 
     /// `at_ns` as seconds and nanoseconds, without a division while the second is the same.
-    #[inline]
+    #[inline(always)]
     fn split(&mut self, at_ns: u64) -> (i64, u32) {
         let mut into = at_ns.wrapping_sub(self.second_ns);
         if into >= SECOND_NS {
@@ -267,13 +275,13 @@ impl Monotonic {
 }
 
 impl Clock for Monotonic {
-    #[inline]
+    #[inline(always)]
     fn now_ns(&self) -> u64 {
         // A call that worked in the self-test does not fail later; were it to, 0 shows as a negative difference.
         self.read.now().unwrap_or(0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn wait(&mut self, due_ns: u64, last_ns: u64) -> u64 {
         match &self.wait {
             Wait::Absolute => {
@@ -295,6 +303,12 @@ impl Clock for Monotonic {
 
     fn usage(&self) -> Usage {
         thread_usage()
+    }
+
+    fn stop_tracing(&mut self, latency_ns: u64, due_ns: u64) {
+        if let Some(tracing) = &mut self.tracing {
+            tracing.stop(latency_ns, due_ns);
+        }
     }
 }
 

@@ -85,7 +85,8 @@ impl Bench<'_> {
 
     /// What runs, and every file of the boot configuration.
     fn state(&self) -> Result<String> {
-        self.board.shell("uname -r; cat /proc/cmdline; cd /boot; find . -type f | sort | xargs md5sum")
+        self.board
+            .shell("uname -r; cat /proc/cmdline; cd /boot; find . -type f | sort | xargs ls -l; md5sum extlinux/*")
     }
 
     /// The board's target file with what the scenario needs.

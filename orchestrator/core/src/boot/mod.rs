@@ -146,6 +146,12 @@ pub fn lacks(boot: &Boot, target: &Target) -> Option<Lack> {
     };
     let kernel = target.kernels.get(name)?;
     let installed = kernel.install.is_some();
+    if installed && matches!(target.boot_method, BootMethod::Pxe | BootMethod::Command) {
+        return Some(Lack {
+            what: format!("method {method} installs no kernel"),
+            help: format!("remove `[kernel.{name}.install]`, and put the kernel there by other means"),
+        });
+    }
     let (enough, key) = match target.boot_method {
         BootMethod::AsBooted | BootMethod::Command => (true, ""),
         BootMethod::Extlinux | BootMethod::Grub => (kernel.label.is_some() || installed, "label"),

@@ -6,7 +6,9 @@ use crate::board::{Board, BoardError};
 use crate::store::sha256_hex;
 use crate::transport::Request;
 use latlab_core::boot::Files;
+use latlab_core::facts::INSTALLED_CONFIG;
 use latlab_core::target::{BootMethod, Install};
+use latprobe::status::Capture;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -94,14 +96,16 @@ fn hash(files: &[File]) -> String {
 
 /// Directory on the board, and what the boot loader calls it: it sees the file system, not the mount.
 async fn place(board: &Board) -> Result<(String, String), BootError> {
-    let usual = match board.target.boot_method {
-        BootMethod::Raspberrypi => "/boot/firmware",
-        _ => "/boot",
+    let raspberrypi = board.target.boot_method == BootMethod::Raspberrypi;
+    let usual = if raspberrypi { "/boot/firmware" } else { "/boot" };
+    // `/boot/extlinux/extlinux.conf` and `/boot/grub/grub.cfg` lie one deeper than the kernels.
+    let folder = |path: &str| {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let deeper = ["/extlinux", "/grub", "/grub2"].iter().find_map(|name| folder.strip_suffix(name));
+        deeper.unwrap_or(folder).to_owned()
     };
-    let boot = match (&board.target.boot.file, board.target.boot_method) {
-        (Some(file), BootMethod::Raspberrypi) => file.rsplit_once('/').map_or(usual, |(folder, _)| folder),
-        _ => usual,
-    };
+    let boot = board.target.boot.file.as_deref().map_or(usual.to_owned(), folder);
+    let boot = boot.as_str();
     let answer = exec(&board.transport, Request::script(MOUNTED, &[boot])).await?;
     let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
     let inside = match (board.target.boot_method, text.as_str()) {
@@ -109,10 +113,10 @@ async fn place(board: &Board) -> Result<(String, String), BootError> {
         (BootMethod::Kexec, _) | (_, "/" | "") => boot,
         (_, mounted) => boot.strip_prefix(mounted).unwrap_or(boot),
     };
-    let inside =
-        if board.target.boot_method == BootMethod::Raspberrypi { inside.trim_start_matches('/') } else { inside };
-    let separator = if inside.is_empty() && board.target.boot_method == BootMethod::Raspberrypi { "" } else { "/" };
-    Ok((format!("{boot}/latlab"), format!("{inside}{separator}latlab")))
+    let inside = format!("{inside}/latlab");
+    // The firmware of a Raspberry Pi names files from the root of its partition, without a slash.
+    let inside = if raspberrypi { inside.trim_start_matches('/').to_owned() } else { inside };
+    Ok((format!("{boot}/latlab"), inside))
 }
 
 /// Puts a variant's kernel there, unless it is; its files as the boot loader names them.
@@ -180,6 +184,16 @@ async fn list(board: &Board) -> Result<Vec<InstalledKernel>, BootError> {
 }
 
 impl Board {
+    /// The configuration that the target file gives with a kernel, as a fact.
+    pub(crate) fn installed_config(&self, kernel: &str) -> Option<Capture> {
+        let path = self.target.kernels.get(kernel)?.install.as_ref()?.config.as_ref()?;
+        let (text, error) = match std::fs::read_to_string(path) {
+            Ok(text) => (Some(text), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Some(Capture { path: INSTALLED_CONFIG.to_owned(), text, error })
+    }
+
     /// Kernels that latlab put there.
     pub(crate) async fn installed_kernels(&self) -> Result<Vec<InstalledKernel>, BootError> {
         list(self).await

@@ -22,12 +22,13 @@ start sh -c '
 PATH=$PATH:/usr/sbin:/sbin
 sleep 1
 case $0 in
-  kexec) sync; if [ -d /run/systemd/system ]; then systemctl kexec; else umount -a -r 2>/dev/null; kexec -e; fi ;;
+  kexec)
+    if [ -d /run/systemd/system ]; then systemctl kexec; sleep 45; fi
+    sync; echo u >/proc/sysrq-trigger; sleep 1; kexec -e ;;
   tryboot) reboot "0 tryboot" ;;
   *) reboot ;;
 esac
 sleep 45
-[ "$0" = kexec ] && { sync; kexec -e; }
 sync
 reboot -f
 sleep 10

@@ -232,3 +232,79 @@ async fn power_is_cut_by_commands_that_are_bounded() {
     target.power_cycle = Some(vec!["true".into()]);
     power(&target).await.unwrap();
 }
+
+/// `rename` is not safe on FAT: there a file must be written in place. The board's `stat` says what it is.
+#[tokio::test]
+async fn on_fat_files_are_written_in_place() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("uEnv.txt");
+    let text = "image=Image\ncmdline=ro\n";
+    std::fs::write(&path, text).unwrap();
+    let inode = || std::fs::metadata(&path).unwrap().ino();
+    let before = inode();
+    let board = board(folder.path(), BootMethod::Uenv, Some("uEnv.txt"));
+    let change = async || {
+        board.boot_choice().choose(&asked(true), "").await.unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap().contains("isolcpus=1"));
+        let changed = inode();
+        assert!(board.boot_choice().put_back().await.unwrap());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        (changed, inode())
+    };
+    let (renamed, _) = change().await;
+    assert_ne!(renamed, before);
+    std::fs::create_dir(folder.path().join("bin")).unwrap();
+    let stat = folder.path().join("bin/stat");
+    std::fs::write(&stat, "#!/bin/sh\necho msdos\n").unwrap();
+    run(Path::new("chmod"), &["755", stat.to_str().unwrap()]);
+    let before = inode();
+    assert_eq!(change().await, (before, before));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "only uEnv.txt and bin are left");
+}
+
+/// Deployed by its hash, named as the boot loader sees it, listed, and removed with its modules.
+#[tokio::test]
+async fn a_kernel_is_installed_once_beside_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let boot = folder.path().join("boot");
+    std::fs::create_dir(&boot).unwrap();
+    for (name, text) in [("zImage", "kernel"), (".config", "CONFIG_PREEMPT_RT=y\n")] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let conf = "DEFAULT a\nLABEL a\nKERNEL /a\nAPPEND ro\n";
+    std::fs::write(boot.join("extlinux.conf"), conf).unwrap();
+    let mut target = board(folder.path(), BootMethod::Extlinux, Some("boot/extlinux.conf")).target.clone();
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let install = target::Install {
+        image: at("zImage"),
+        initrd: None,
+        device_tree: None,
+        modules: None,
+        config: Some(at(".config")),
+    };
+    let variant = target.kernels.get_mut("rt").unwrap();
+    (variant.label, variant.install) = (None, Some(install));
+    let board = Board::new(&target, Arc::default()).unwrap();
+    let mut asked = asked(true);
+    asked.label = None;
+    for _ in 0..2 {
+        board.boot_choice().choose(&asked, "").await.unwrap();
+    }
+    let kernels = board.installed_kernels().await.unwrap();
+    let [kernel] = &kernels[..] else { panic!("{kernels:?}") };
+    let own = boot.join("latlab").join(&kernel.hash);
+    assert_eq!(std::fs::read_to_string(own.join("image")).unwrap(), "kernel");
+    let edited = std::fs::read_to_string(boot.join("extlinux.conf")).unwrap();
+    let loader_path = edited.lines().find_map(|line| line.trim().strip_prefix("LINUX ")).unwrap();
+    // The loader sees the file system from its root, not from where it is mounted.
+    assert!(own.join("image").ends_with(loader_path.trim_start_matches('/')), "{loader_path}");
+    assert_eq!(board.installed_config("rt").unwrap().text.as_deref(), Some("CONFIG_PREEMPT_RT=y\n"));
+    std::fs::write(folder.path().join("zImage"), "another kernel").unwrap();
+    board.boot_choice().choose(&asked, "").await.unwrap();
+    assert_eq!(board.installed_kernels().await.unwrap().len(), 2);
+    for kernel in board.installed_kernels().await.unwrap() {
+        board.remove_kernel(&kernel).await.unwrap();
+    }
+    assert!(!boot.join("latlab").exists());
+}

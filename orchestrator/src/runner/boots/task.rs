@@ -9,18 +9,22 @@ use crate::store::PlannedRun;
 use latlab_core::run_state::{Outcome, Step};
 
 impl BoardTask {
-    /// Boots what the run's cell asks for. `None`: it can be measured; else how the run ended.
+    /// Boots what the run's cell asks for. `None`: it can be measured; else how the run ended, and why the board cannot go on.
     pub(in crate::runner) async fn not_ready(
         &self,
         boots: &mut Boots<'_>,
         run: &PlannedRun,
-    ) -> Result<Option<RunEnd>, Stopped> {
+    ) -> Result<Option<(RunEnd, Option<Stopped>)>, Stopped> {
         let Some(cell) = self.context.writer.plan().cell(run) else { return Ok(None) };
         let (outcome, detail, unusable) = match boots.ensure(run, cell).await? {
             Readiness::Ready => return Ok(None),
             Readiness::Refused(detail) => (Outcome::Refused, detail, false),
             Readiness::NotBooted(detail) => (Outcome::NotBooted, detail, false),
-            Readiness::Unusable(detail) => (Outcome::NotBooted, detail, true),
+            Readiness::Unusable(detail) => {
+                let name = &self.target.name;
+                let remedy = format!("`latlab restore {name}` puts its boot choice back once it answers");
+                (Outcome::NotBooted, format!("{detail}; {remedy}"), true)
+            }
         };
         let dir = self.context.writer.directory().run_dir(&run.name);
         let judgement = judge::refused(&dir, "boot", std::slice::from_ref(&detail))?;
@@ -33,10 +37,9 @@ impl BoardTask {
             verdict: Some(judgement.verdict),
             detail: Some(detail.clone()),
         });
-        if unusable {
-            return Err(Stopped::Boot(detail));
-        }
-        Ok(Some(RunEnd { run: name, target, outcome, detail: Some(detail), judgement: Some(judgement) }))
+        let stopped = unusable.then(|| Stopped::Boot(detail.clone()));
+        let end = RunEnd { run: name, target, outcome, detail: Some(detail), judgement: Some(judgement) };
+        Ok(Some((end, stopped)))
     }
 
     pub(in crate::runner) async fn put_back(&self, boots: &mut Boots<'_>) -> Result<(), Stopped> {
