@@ -25,10 +25,15 @@ impl Args {
         self.words.len() < before
     }
 
-    /// The text behind `--name`, or in `--name=text`.
+    /// The text behind `--name`, in `--name=text`, or, for a single letter, in `-ntext`.
     pub(crate) fn option(&mut self, name: &str) -> Result<Option<String>> {
-        let inline =
-            |word: &OsString| word.to_str().and_then(|w| w.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned);
+        let attached = |rest: &str| {
+            if name.starts_with("--") { None } else { Some(rest.to_owned()).filter(|rest| !rest.is_empty()) }
+        };
+        let inline = |word: &OsString| {
+            let rest = word.to_str()?.strip_prefix(name)?;
+            rest.strip_prefix('=').map(str::to_owned).or_else(|| attached(rest))
+        };
         if let Some(at) = self.words.iter().position(|word| inline(word).is_some()) {
             return Ok(inline(&self.words.remove(at)));
         }
@@ -87,6 +92,19 @@ mod tests {
         assert!(a.flag("--all"));
         assert_eq!(a.word("DIR").unwrap(), "DIR");
         a.finish().unwrap();
+    }
+
+    #[test]
+    fn a_letters_value_may_be_attached() {
+        let mut a = args(&["-g40", "-l", "30000", "-s=100", "-pT"]);
+        let number = |a: &mut Args, name| a.number(name).unwrap();
+        assert_eq!(
+            (number(&mut a, "-g"), number(&mut a, "-l"), number(&mut a, "-s")),
+            (Some(40), Some(30000), Some(100))
+        );
+        assert_eq!(a.finish().unwrap_err().to_string(), "latprobe x: unexpected `-pT`");
+        // A long option's name may begin another one's.
+        assert_eq!(args(&["--from7"]).number("--from").unwrap(), None);
     }
 
     #[test]

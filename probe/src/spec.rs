@@ -73,6 +73,44 @@ pub struct Measure {
     pub sleep: Sleep,
     /// `/dev/cpu_dma_latency`.
     pub cpu_dma_latency: CpuDmaLatency,
+    /// What is counted, and whether a long latency ends the run.
+    #[serde(default, skip_serializing_if = "Mode::is_measuring")]
+    pub mode: Mode,
+}
+
+/// What the threads do. Only [`Mode::Measure`] gives latencies that stand for a set-up.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Each wake-up's latency is counted, for the whole length.
+    #[default]
+    Measure,
+    /// As [`Mode::Measure`] with the kernel tracing, until one latency is long enough: then tracing stops and the run ends.
+    Hunt(Hunt),
+    /// A busy loop: the time from each clock read to the next is counted. A long one is a gap that something else took.
+    Noise {
+        /// Share of each period that it is busy, in percent (1..=95). The rest it sleeps, or it could hang a board.
+        duty_percent: u32,
+    },
+}
+
+/// What ends a hunt, and what the kernel traces meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hunt {
+    /// The first latency of at least this ends the run, in ns.
+    pub at_least_ns: u64,
+    /// Name of the kernel's tracer: `nop`, `function` …
+    pub tracer: String,
+    /// Events traced, as `group:name`.
+    pub events: Vec<String>,
+}
+
+impl Mode {
+    /// [`Mode::Measure`].
+    pub fn is_measuring(&self) -> bool {
+        *self == Mode::Measure
+    }
 }
 
 /// One sampling thread.

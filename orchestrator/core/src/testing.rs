@@ -77,6 +77,8 @@ pub(crate) fn settings() -> Settings {
             cpu_dma_latency: CpuDmaLatency::Hold,
             warmup_ns: S,
             accept: Vec::new(),
+            hunt: None,
+            duty_percent: None,
         },
         length: Length::DurationNs(10 * S),
         loads: vec![Load {

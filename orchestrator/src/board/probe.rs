@@ -137,8 +137,17 @@ impl Board {
 
     /// A load's output, as far as the probe keeps it; `None` where there is none.
     pub async fn load_log(&self, run: &RunOnBoard, load: &str) -> Result<Option<Vec<u8>>, BoardError> {
+        self.artefact(run, &format!("loads/{load}.log")).await
+    }
+
+    /// What the kernel traced of a hunt; `None` where there is none.
+    pub async fn trace(&self, run: &RunOnBoard) -> Result<Option<Vec<u8>>, BoardError> {
+        self.artefact(run, "trace.txt").await
+    }
+
+    async fn artefact(&self, run: &RunOnBoard, name: &str) -> Result<Option<Vec<u8>>, BoardError> {
         let script = "[ -f \"$1\" ] || exit 3; tail -c \"$2\" \"$1\"";
-        let path = format!("{}/loads/{load}.log", run.dir);
+        let path = format!("{}/{name}", run.dir);
         let request = Request::script(script, &[&path, &MAX_LOAD_LOG.to_string()]);
         let request = request.timeout(PATIENT).max_output(MAX_LOAD_LOG);
         let answer = self.exec(request).await?;

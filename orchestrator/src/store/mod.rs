@@ -11,6 +11,7 @@
 //!                         stream-<segment>    mirror of the board's stream: the truth
 //!                         contacts.jsonl      when the host talked to the board
 //!                         loads/<name>.log    each load's output, its first 1 MiB
+//!                         trace.txt           the end of the kernel's trace of a hunt, up to 1 MiB
 //!                         kernel.log          kernel messages of the run
 //!                         verdict.json        judgement, derived from the above
 //!                         manifest.json       SHA-256 of every file; written last

@@ -250,6 +250,11 @@ impl RunDir {
         files::write_whole(&self.path.join("loads").join(format!("{load}.log")), text)
     }
 
+    /// Stores what the kernel traced of a hunt.
+    pub fn write_trace(&self, text: &[u8]) -> Result<(), StoreError> {
+        files::write_whole(&self.path.join("trace.txt"), text)
+    }
+
     /// Stores the judgement.
     pub fn write_judgement(&self, judgement: &Judgement) -> Result<(), StoreError> {
         files::write_json(&self.path.join("verdict.json"), judgement)

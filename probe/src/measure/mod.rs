@@ -26,6 +26,8 @@ pub(crate) trait Clock {
     fn wait(&mut self, due_ns: u64, last_ns: u64) -> u64;
     /// Faults and context switches of the calling thread so far.
     fn usage(&self) -> Usage;
+    /// Ends the kernel's tracing, with this as the last entry. Called once, after the last sample.
+    fn stop_tracing(&mut self, latency_ns: u64, due_ns: u64);
 }
 
 /// How the next due time follows from this one.
@@ -39,6 +41,15 @@ pub(crate) enum Stepping {
     Timer,
 }
 
+/// What a thread does in a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Counts its wake-up; a latency of at least `hunted_ns` is the last.
+    Sample { hunted_ns: u64 },
+    /// Is busy for so long, in ns, and counts the gaps.
+    Spin { busy_ns: u64 },
+}
+
 /// Cycles without a single voluntary switch after which a thread may stop itself …
 const MAX_SLEEPLESS_CYCLES: u32 = 10_000;
 /// … if they took at least this long, in ns.
@@ -48,6 +59,7 @@ const MAX_SLEEPLESS_NS: u64 = 1_000_000_000;
 pub(crate) struct Sampler<'a> {
     slot: Slot<'a>,
     stepping: Stepping,
+    work: Work,
     interval_ns: u64,
     width: Divider,
     block_ns: u64,
@@ -69,7 +81,18 @@ struct Phase<'a> {
     wakeups: u64,
     missed: u64,
     negative: u64,
+    /// A latency of at least this ends the phase, in ns.
+    hunted_ns: u64,
+    /// The one that did.
+    hit: Option<Hit>,
     block: Tally,
+}
+
+/// What a hunt was for.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    latency_ns: u64,
+    due_ns: u64,
 }
 
 /// The block that is not closed yet.
@@ -85,7 +108,7 @@ struct Tally {
 impl<'a> Sampler<'a> {
     pub(crate) fn new(
         slot: Slot<'a>,
-        stepping: Stepping,
+        (stepping, work): (Stepping, Work),
         interval_ns: u64,
         bin_width_ns: u64,
         block_ns: u64,
@@ -94,6 +117,7 @@ impl<'a> Sampler<'a> {
         Self {
             slot,
             stepping,
+            work,
             interval_ns,
             width: Divider::new(bin_width_ns),
             block_ns,
@@ -111,7 +135,7 @@ impl<'a> Sampler<'a> {
         self.now_ns = clock.now_ns();
         (self.usage, self.sleepless_since_ns) = (clock.usage(), self.now_ns);
         let warm_up = self.slot.warm_up.map(|counts| Phase::new(counts, schedule.from_ns));
-        let ending = warm_up.map_or(Ending::Reached, |mut phase| self.sample(clock, &mut phase, u64::MAX));
+        let ending = warm_up.map_or(Ending::Reached, |mut phase| self.fill(clock, &mut phase, u64::MAX));
         let mut phase = Phase::new(self.slot.measuring, schedule.until_ns);
         if self.stepping != Stepping::FromWake {
             // Periods of this phase that passed while the last wake-up of the warm-up was late.
@@ -119,10 +143,22 @@ impl<'a> Sampler<'a> {
             self.miss(&mut phase, first_ns.max(first_due_ns));
         }
         let ending = match ending {
-            Ending::Reached => self.sample(clock, &mut phase, schedule.cycles),
+            Ending::Reached => {
+                if let Work::Sample { hunted_ns } = self.work {
+                    phase.hunted_ns = hunted_ns;
+                }
+                self.fill(clock, &mut phase, schedule.cycles)
+            }
             stopped => stopped,
         };
         self.slot.finish(ending, [phase.cycles(), phase.missed, phase.negative], self.due_ns.min(schedule.until_ns));
+    }
+
+    fn fill(&mut self, clock: &mut impl Clock, phase: &mut Phase<'_>, cycles: u64) -> Ending {
+        match self.work {
+            Work::Sample { .. } => self.sample(clock, phase, cycles),
+            Work::Spin { busy_ns } => self.spin(clock, phase, busy_ns),
+        }
     }
 
     fn sample(&mut self, clock: &mut impl Clock, phase: &mut Phase<'_>, cycles: u64) -> Ending {
@@ -133,7 +169,46 @@ impl<'a> Sampler<'a> {
             }
             let expirations = clock.wait(self.due_ns, self.now_ns);
             self.now_ns = clock.now_ns();
-            self.count(phase);
+            self.count(phase, self.due_ns);
+            self.step(phase, expirations);
+            if self.now_ns >= block_end_ns {
+                block_end_ns = self.now_ns - (self.now_ns - block_end_ns) % self.block_ns + self.block_ns;
+                self.close_block(phase, clock.usage());
+                if self.is_sleepless() {
+                    break Ending::Sleepless;
+                }
+            }
+            if self.slot.stop_asked() {
+                break Ending::Stopped;
+            }
+        };
+        let ending = match phase.hit {
+            Some(Hit { latency_ns, due_ns }) => {
+                clock.stop_tracing(latency_ns, due_ns);
+                Ending::Hit
+            }
+            None => ending,
+        };
+        self.close_block(phase, clock.usage());
+        ending
+    }
+
+    /// Busy from each due time on; what passes between two clock reads is counted. A period in which the CPU was
+    /// not had at all is a missed one.
+    fn spin(&mut self, clock: &mut impl Clock, phase: &mut Phase<'_>, busy_ns: u64) -> Ending {
+        let mut block_end_ns = self.due_ns.saturating_add(self.block_ns);
+        let ending = loop {
+            if self.due_ns >= phase.until_ns {
+                break Ending::Reached;
+            }
+            let expirations = clock.wait(self.due_ns, self.now_ns);
+            self.now_ns = clock.now_ns();
+            let end_ns = (self.due_ns + busy_ns).min(phase.until_ns);
+            while self.now_ns < end_ns {
+                let before_ns = self.now_ns;
+                self.now_ns = clock.now_ns();
+                self.count(phase, before_ns);
+            }
             self.step(phase, expirations);
             if self.now_ns >= block_end_ns {
                 block_end_ns = self.now_ns - (self.now_ns - block_end_ns) % self.block_ns + self.block_ns;
@@ -150,10 +225,10 @@ impl<'a> Sampler<'a> {
         ending
     }
 
-    #[inline]
-    fn count(&mut self, phase: &mut Phase<'_>) {
+    #[inline(always)]
+    fn count(&mut self, phase: &mut Phase<'_>, from_ns: u64) {
         phase.wakeups += 1;
-        let Some(latency_ns) = self.now_ns.checked_sub(self.due_ns) else { return phase.count_negative() };
+        let Some(latency_ns) = self.now_ns.checked_sub(from_ns) else { return phase.count_negative() };
         if !phase.counts.add_bin(self.width.divide(latency_ns)) {
             phase.counts.add_tail(latency_ns);
         }
@@ -166,11 +241,22 @@ impl<'a> Sampler<'a> {
         }
         phase.block.sum_ns += latency_ns;
         if phase.worst.wants(latency_ns) {
-            phase.worst.insert(latency_ns, phase.cycles() - 1, self.now_ns);
+            self.keep(phase, latency_ns);
         }
     }
 
-    #[inline]
+    /// Keeps one of the worst samples. What is hunted is worse than all before it, so that looking for it costs the loop nothing.
+    #[cold]
+    fn keep(&self, phase: &mut Phase<'_>, latency_ns: u64) {
+        phase.worst.insert(latency_ns, phase.cycles() - 1, self.now_ns);
+        if latency_ns >= phase.hunted_ns && phase.hit.is_none() {
+            phase.hit = Some(Hit { latency_ns, due_ns: self.due_ns });
+            // This thread and all others end after their next look.
+            self.slot.ask_stop();
+        }
+    }
+
+    #[inline(always)]
     fn step(&mut self, phase: &mut Phase<'_>, expirations: u64) {
         let first_ns = self.due_ns + self.interval_ns;
         if self.stepping == Stepping::Grid {
@@ -229,10 +315,11 @@ impl<'a> Sampler<'a> {
 impl<'a> Phase<'a> {
     fn new(counts: PhaseCounts<'a>, until_ns: u64) -> Self {
         let (wakeups, missed, negative) = (0, 0, 0);
-        Self { counts, worst: Worst::new(counts), until_ns, wakeups, missed, negative, block: Tally::from(0, 0) }
+        let (hunted_ns, hit, block) = (u64::MAX, None, Tally::from(0, 0));
+        Self { counts, worst: Worst::new(counts), until_ns, wakeups, missed, negative, hunted_ns, hit, block }
     }
 
-    #[inline]
+    #[inline(always)]
     fn cycles(&self) -> u64 {
         self.wakeups - self.negative
     }
@@ -273,7 +360,7 @@ impl Divider {
         Self { by, reciprocal: u64::MAX / by }
     }
 
-    #[inline]
+    #[inline(always)]
     fn divide(self, value: u64) -> u64 {
         if value >= u64::from(u32::MAX) {
             return value / self.by;

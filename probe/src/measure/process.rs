@@ -23,7 +23,7 @@ use std::{
 };
 
 /// Stack of a sampling thread: the loop needs less than a kilobyte, memory is locked, boards are small.
-const STACK_BYTES: usize = 48 << 10;
+const STACK_BYTES: usize = 32 << 10;
 
 /// A thread's index, and what it was granted.
 type Answer = (usize, Granted);

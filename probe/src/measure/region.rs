@@ -72,6 +72,8 @@ pub(crate) enum Ending {
     Stopped,
     /// It did not sleep any more, so it stopped itself.
     Sleepless,
+    /// What a hunt was for has come.
+    Hit,
 }
 
 /// Sizes of the region's parts.
@@ -180,9 +182,14 @@ pub(crate) struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn stop_asked(&self) -> bool {
         self.stop.load(Relaxed) != 0
+    }
+
+    /// Asks every thread to end, as [`Region::ask_stop`].
+    pub(super) fn ask_stop(&self) {
+        self.stop.store(1, Relaxed);
     }
 
     /// Totals (cycles, missed, negative) of the measuring phase and the first due time that was not sampled.
@@ -195,6 +202,7 @@ impl Slot<'_> {
             Ending::Reached => 1,
             Ending::Stopped => 2,
             Ending::Sleepless => 3,
+            Ending::Hit => 4,
         };
         self.own[STATE].store(state, Release);
     }
@@ -205,6 +213,7 @@ impl Slot<'_> {
             1 => Ending::Reached,
             2 => Ending::Stopped,
             3 => Ending::Sleepless,
+            4 => Ending::Hit,
             _ => return None,
         };
         Some((ending, [0, 1, 2].map(|i| get(&self.own[TOTALS + 2 * i..])), get(&self.own[ENDED_AT..])))
@@ -222,7 +231,7 @@ pub(crate) struct PhaseCounts<'a> {
 }
 
 /// Adds without a read-modify-write instruction: there is one writer.
-#[inline]
+#[inline(always)]
 fn add(word: &AtomicU32, count: u32) {
     word.store(word.load(Relaxed).wrapping_add(count), Relaxed);
 }
@@ -248,7 +257,7 @@ impl<'a> PhaseCounts<'a> {
     }
 
     /// `false`: beyond the linear bins.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add_bin(&self, bin: u64) -> bool {
         match usize::try_from(bin).ok().and_then(|bin| self.bins.get(bin)) {
             Some(word) => add(word, 1),
@@ -333,7 +342,9 @@ impl<'a> PhaseCounts<'a> {
     }
 
     pub(super) fn worst_latency(&self, slot: usize) -> u64 {
-        get(&self.worst[slot * SAMPLE_WORDS + 2..])
+        // Not by `get`: a slice is not free in a small binary, and this runs over all slots.
+        let [low, high] = [2, 3].map(|word| self.worst[slot * SAMPLE_WORDS + word].load(Relaxed));
+        u64::from(low) | u64::from(high) << 32
     }
 
     pub(super) fn put_worst(&self, slot: usize, latency_ns: u64, cycle: u64, mono_ns: u64) {

@@ -4,13 +4,14 @@ use super::*;
 use crate::{rt::alloc::allocations, supervise::Deltas};
 use latprobe::{
     histogram::{Histogram, tail_index},
-    spec::{CpuDmaLatency, Length, Measure, Policy, SPEC_FORMAT, Sleep, Spec, Thread},
+    spec::{CpuDmaLatency, Length, Measure, Mode, Policy, SPEC_FORMAT, Sleep, Spec, Thread},
     stream::{Block, Checkpoint, Folded, Header, Record, STREAM_FORMAT, fold::fold_bytes, wire::encode_all},
 };
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
+const MEASURE: (Stepping, Work) = (Stepping::Grid, Work::Sample { hunted_ns: u64::MAX });
 
 /// Wakes each sleeper late by the next of `lateness_ns`, and by the last one from then on.
 struct Simulated<'a> {
@@ -20,6 +21,8 @@ struct Simulated<'a> {
     /// Each wait is a voluntary switch to the kernel.
     sleeps: bool,
     at_wait: &'a mut dyn FnMut(u32),
+    /// Latency and due time that tracing was stopped for.
+    stopped: Option<(u64, u64)>,
 }
 
 impl Clock for Simulated<'_> {
@@ -41,6 +44,11 @@ impl Clock for Simulated<'_> {
     fn usage(&self) -> Usage {
         Usage { voluntary_switches: if self.sleeps { self.waits } else { 0 }, ..Default::default() }
     }
+
+    fn stop_tracing(&mut self, latency_ns: u64, due_ns: u64) {
+        assert!(self.stopped.is_none());
+        self.stopped = Some((latency_ns, due_ns));
+    }
 }
 
 fn spec(threads: usize, bins: u32, worst: u32, warmup_ns: u64) -> Spec {
@@ -59,6 +67,7 @@ fn spec(threads: usize, bins: u32, worst: u32, warmup_ns: u64) -> Spec {
             block_ns: SECOND,
             sleep: Sleep::Absolute,
             cpu_dma_latency: CpuDmaLatency::None,
+            mode: Mode::Measure,
         },
         length: Length::Cycles(1),
         warmup_ns,
@@ -110,10 +119,17 @@ fn simulate(schedule: Schedule, warmup_ns: u64, bins: u32, lateness_ns: &[i64]) 
             records.extend(checkpoint(&mut deltas, wait.into()));
         }
     };
-    let mut clock = Simulated { now_ns: schedule.start_ns, lateness_ns, waits: 0, sleeps: true, at_wait: &mut at_wait };
+    let mut clock = Simulated {
+        now_ns: schedule.start_ns,
+        lateness_ns,
+        waits: 0,
+        sleeps: true,
+        at_wait: &mut at_wait,
+        stopped: None,
+    };
     let slot = region.slot(0);
     let first_due_ns = schedule.first_due_ns(MS, 0);
-    Sampler::new(slot, Stepping::Grid, MS, 1000, SECOND, first_due_ns).run(&mut clock, schedule);
+    Sampler::new(slot, MEASURE, MS, 1000, SECOND, first_due_ns).run(&mut clock, schedule);
     records.extend(checkpoint(&mut deltas, schedule.until_ns));
     (fold_bytes(&encode_all(&records)), slot)
 }
@@ -196,8 +212,15 @@ fn a_stop_closes_the_block_it_comes_in() {
             region.ask_stop();
         }
     };
-    let mut clock = Simulated { now_ns: SECOND, lateness_ns: &[7000], waits: 0, sleeps: true, at_wait: &mut at_wait };
-    Sampler::new(slot, Stepping::Grid, MS, 1000, SECOND, SECOND).run(&mut clock, schedule);
+    let mut clock = Simulated {
+        now_ns: SECOND,
+        lateness_ns: &[7000],
+        waits: 0,
+        sleeps: true,
+        at_wait: &mut at_wait,
+        stopped: None,
+    };
+    Sampler::new(slot, MEASURE, MS, 1000, SECOND, SECOND).run(&mut clock, schedule);
     let blocks: Vec<Block> = std::iter::from_fn(|| slot.measuring.take_block()).collect();
     let cycles: Vec<u32> = blocks.iter().map(|block| block.cycles).collect();
     assert_eq!(cycles, [1001, 499]);
@@ -210,8 +233,9 @@ fn a_thread_that_does_not_sleep_stops_itself() {
     let spec = spec(1, 10, 0, 0);
     let region = Region::new(&spec).unwrap();
     let slot = region.slot(0);
-    let mut clock = Simulated { now_ns: 0, lateness_ns: &[0], waits: 0, sleeps: false, at_wait: &mut |_| () };
-    Sampler::new(slot, Stepping::Grid, MS, 1000, SECOND, 0).run(&mut clock, duration(0, 0, 1000 * SECOND));
+    let mut clock =
+        Simulated { now_ns: 0, lateness_ns: &[0], waits: 0, sleeps: false, at_wait: &mut |_| (), stopped: None };
+    Sampler::new(slot, MEASURE, MS, 1000, SECOND, 0).run(&mut clock, duration(0, 0, 1000 * SECOND));
     assert_eq!(slot.finished(), Some((Ending::Sleepless, [10_001, 0, 0], 10_001 * MS)));
 }
 
@@ -220,9 +244,10 @@ fn the_loop_allocates_nothing() {
     let spec = spec(1, 100, 64, 0);
     let region = Region::new(&spec).unwrap();
     let lateness: Vec<i64> = (0..9000).map(|i| i * 37 % 1_300_000).collect();
-    let mut clock = Simulated { now_ns: 0, lateness_ns: &lateness, waits: 0, sleeps: true, at_wait: &mut |_| () };
+    let mut clock =
+        Simulated { now_ns: 0, lateness_ns: &lateness, waits: 0, sleeps: true, at_wait: &mut |_| (), stopped: None };
     let slot = region.slot(0);
-    let mut sampler = Sampler::new(slot, Stepping::Grid, MS, 1000, SECOND, 0);
+    let mut sampler = Sampler::new(slot, MEASURE, MS, 1000, SECOND, 0);
     let before = allocations();
     sampler.run(&mut clock, duration(0, 0, 9 * SECOND));
     assert_eq!(allocations() - before, 0);
@@ -252,8 +277,15 @@ fn a_hundred_threads_do_not_mix() {
     let region = Region::new(&spec).unwrap();
     let mut deltas = Deltas::new(region);
     for (i, slot) in (0..).zip(region.slots()) {
-        let mut clock = Simulated { now_ns: 0, lateness_ns: &[i * 300], waits: 0, sleeps: true, at_wait: &mut |_| () };
-        Sampler::new(slot, Stepping::Grid, MS, 1000, SECOND, 0).run(&mut clock, duration(0, MS, 10 * MS));
+        let mut clock = Simulated {
+            now_ns: 0,
+            lateness_ns: &[i * 300],
+            waits: 0,
+            sleeps: true,
+            at_wait: &mut |_| (),
+            stopped: None,
+        };
+        Sampler::new(slot, MEASURE, MS, 1000, SECOND, 0).run(&mut clock, duration(0, MS, 10 * MS));
     }
     let threads = deltas.measuring();
     assert_eq!((threads.len(), deltas.warm_up().len()), (128, 128));
@@ -274,9 +306,15 @@ fn snapshots_taken_while_it_counts_add_up() {
     let sampling = std::thread::spawn(move || {
         // Each latency tells its cycle.
         let lateness: Vec<i64> = (0..400_000).map(|cycle| cycle % 90_000).collect();
-        let mut clock =
-            Simulated { now_ns: 5 << 32, lateness_ns: &lateness, waits: 0, sleeps: true, at_wait: &mut |_| () };
-        Sampler::new(slot, Stepping::Grid, MS, 1000, SECOND, 5 << 32).run(&mut clock, duration(5 << 32, 0, LENGTH));
+        let mut clock = Simulated {
+            now_ns: 5 << 32,
+            lateness_ns: &lateness,
+            waits: 0,
+            sleeps: true,
+            at_wait: &mut |_| (),
+            stopped: None,
+        };
+        Sampler::new(slot, MEASURE, MS, 1000, SECOND, 5 << 32).run(&mut clock, duration(5 << 32, 0, LENGTH));
     });
     let mut records = vec![header(&spec)];
     let mut snapshots = 0;
@@ -340,9 +378,9 @@ proptest! {
         let mut records = vec![header(&spec)];
         let schedule = duration(SECOND, warmup_ms * MS, 300 * MS);
         let mut at_wait = |wait: u32| if wait % every == 0 { records.extend(checkpoint(&mut deltas, wait.into())); };
-        let mut clock = Simulated { now_ns: SECOND, lateness_ns: &lateness, waits: 0, sleeps: true, at_wait: &mut at_wait };
+        let mut clock = Simulated { now_ns: SECOND, lateness_ns: &lateness, waits: 0, sleeps: true, at_wait: &mut at_wait, stopped: None };
         let slot = region.slot(0);
-        Sampler::new(slot, Stepping::Grid, MS, 1000, 50 * MS, SECOND).run(&mut clock, schedule);
+        Sampler::new(slot, MEASURE, MS, 1000, 50 * MS, SECOND).run(&mut clock, schedule);
         records.extend(checkpoint(&mut deltas, 0));
         let bytes = encode_all(&records);
         let whole = fold_bytes(&bytes);
@@ -361,4 +399,78 @@ proptest! {
         prop_assert!(counted.bins.iter().zip(&thread.histogram.bins).all(|(part, whole)| part <= whole));
         prop_assert!(counted.total() <= cycles);
     }
+}
+
+#[test]
+fn a_hunt_ends_at_the_first_latency_that_is_long_enough() {
+    let spec = spec(2, 10, 2, 2 * MS);
+    let region = Region::new(&spec).unwrap();
+    // Long ones in the warm-up are not what is hunted.
+    let lateness = [900_000, 900_000, 100, 300_000, 100, 499_999, 100, 500_000, 100];
+    let mut clock =
+        Simulated { now_ns: 0, lateness_ns: &lateness, waits: 0, sleeps: true, at_wait: &mut |_| (), stopped: None };
+    let slot = region.slot(0);
+    let work = Work::Sample { hunted_ns: 500_000 };
+    Sampler::new(slot, (Stepping::Grid, work), MS, 1000, SECOND, 0).run(&mut clock, duration(0, 2 * MS, SECOND));
+    assert_eq!(slot.finished(), Some((Ending::Hit, [6, 0, 0], 8 * MS)));
+    assert_eq!(clock.stopped, Some((500_000, 7 * MS)));
+    // The others hear of it.
+    assert!(region.slot(1).stop_asked());
+    let kept: Vec<u64> = (0..2).filter_map(|i| Some(slot.measuring.worst_since(i, 0)?.1.latency_ns)).collect();
+    assert!(kept.contains(&500_000) && kept.contains(&499_999), "{kept:?}");
+}
+
+/// A busy loop whose clock reads take `READ_NS`, apart from gaps: (read, how long).
+struct Busy {
+    now_ns: std::cell::Cell<u64>,
+    reads: std::cell::Cell<u64>,
+    gaps: &'static [(u64, u64)],
+    waits: Vec<u64>,
+}
+
+const READ_NS: u64 = 25;
+
+impl Clock for Busy {
+    fn now_ns(&self) -> u64 {
+        let read = self.reads.get();
+        let gap = self.gaps.iter().find(|(at, _)| *at == read).map_or(READ_NS, |(_, gap)| *gap);
+        self.reads.set(read + 1);
+        self.now_ns.set(self.now_ns.get() + gap);
+        self.now_ns.get()
+    }
+
+    fn wait(&mut self, due_ns: u64, _: u64) -> u64 {
+        self.waits.push(due_ns);
+        self.now_ns.set(self.now_ns.get().max(due_ns));
+        1
+    }
+
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+
+    fn stop_tracing(&mut self, _: u64, _: u64) {}
+}
+
+#[test]
+fn noise_is_counted_by_gaps_and_leaves_a_pause_in_each_period() {
+    let spec = spec(1, 100, 4, 0);
+    let region = Region::new(&spec).unwrap();
+    let slot = region.slot(0);
+    // 7 us in the first period; 2.2 ms in the second, which takes two more periods with it.
+    let gaps = &[(100, 7_000), (40_000, 2_200_000)];
+    let mut clock = Busy { now_ns: 0.into(), reads: 0.into(), gaps, waits: Vec::new() };
+    let work = (Stepping::Grid, Work::Spin { busy_ns: 900_000 });
+    Sampler::new(slot, work, MS, 1000, SECOND, MS).run(&mut clock, duration(MS, 0, 8 * MS));
+    assert_eq!(clock.waits, [1, 2, 5, 6, 7, 8].map(|period| period * MS), "a sleep in each period that it had");
+    let (ending, [reads, missed, negative], _) = slot.finished().unwrap();
+    assert_eq!((ending, missed, negative), (Ending::Reached, 2, 0));
+    let mut deltas = Deltas::new(region);
+    let delta = &deltas.measuring()[0];
+    assert_eq!(delta.bins, [(0, u32::try_from(reads).unwrap() - 2), (7, 1)]);
+    assert_eq!(delta.tail.len(), 1);
+    assert_eq!(delta.worst.iter().map(|sample| sample.latency_ns).max(), Some(2_200_000));
+    // Five whole periods of 900 us, and two parts.
+    let whole = 5 * 900_000 / READ_NS;
+    assert!(reads > whole && reads < whole + 900_000 / READ_NS, "{reads}");
 }

@@ -1,14 +1,15 @@
 //! One sampling thread: set up, read back, let go.
 
-use super::{Region, Sampler, Stepping};
+use super::{Region, Sampler, Stepping, Work};
 use crate::rt::{
     clock::{Monotonic, ReadCall, SleepCall},
     memory::touch_stack,
     sched,
+    tracing::Tracing,
 };
 use latprobe::{
     cpulist::CpuList,
-    spec::{Measure, Policy, Sleep, Weakness},
+    spec::{Measure, Mode, Policy, Sleep, Weakness},
     stream::ThreadSetup,
 };
 use std::io;
@@ -97,8 +98,16 @@ pub(super) fn sample(index: usize, measure: &Measure, region: Region, calls: (Re
         Sleep::Relative => (Monotonic::relative(read, sleep), Stepping::FromWake),
         Sleep::Timerfd => (Monotonic::timerfd(read, sleep, first_due_ns, thread.interval_ns)?, Stepping::Timer),
     };
+    let work = match &measure.mode {
+        Mode::Measure => Work::Sample { hunted_ns: u64::MAX },
+        Mode::Hunt(hunt) => {
+            clock.trace_with(Tracing::open(index)?);
+            Work::Sample { hunted_ns: hunt.at_least_ns }
+        }
+        Mode::Noise { duty_percent } => Work::Spin { busy_ns: thread.interval_ns * u64::from(*duty_percent) / 100 },
+    };
     let slot = region.slot(index);
-    Sampler::new(slot, stepping, thread.interval_ns, measure.bin_width_ns, measure.block_ns, first_due_ns)
+    Sampler::new(slot, (stepping, work), thread.interval_ns, measure.bin_width_ns, measure.block_ns, first_due_ns)
         .run(&mut clock, schedule);
     Ok(())
 }

@@ -43,8 +43,19 @@ const PAGE_WORDS: usize = 4096 / size_of::<AtomicU32>();
 
 /// Locks all memory of the process, now and later.
 pub(crate) fn lock_all() -> io::Result<()> {
+    give_back_spare();
     // SAFETY: no pointers.
     checked_int(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }).map(drop)
+}
+
+/// What the allocator holds in advance would be locked too, half of all that a small program locks.
+fn give_back_spare() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: no pointers.
+    unsafe {
+        libc::mallopt(libc::M_TOP_PAD, 16 << 10);
+        libc::malloc_trim(0);
+    }
 }
 
 /// Keeps the allocator from giving each thread 64 MB of address space, which counts as locked.

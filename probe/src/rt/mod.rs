@@ -14,6 +14,7 @@ pub(crate) mod process;
 mod raw;
 pub(crate) mod sched;
 pub(crate) mod system;
+pub(crate) mod tracing;
 
 use std::io;
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use latprobe::{
     cpulist::{CpuList, MAX_CPU},
-    spec::{Length, Load, Measure, Policy, SPEC_FORMAT, Setting, Sleep, Spec},
+    spec::{Length, Load, Measure, Mode, Policy, SPEC_FORMAT, Setting, Sleep, Spec},
 };
 use std::collections::BTreeSet;
 
@@ -32,6 +32,7 @@ pub(super) fn check(spec: &Spec) -> Result<()> {
     }
     name("run_id", &spec.run_id)?;
     check_measure(&spec.measure)?;
+    check_mode(spec)?;
     match spec.length {
         Length::DurationNs(ns) => within("length.duration_ns", ns, 1, MAX_NS, "ns")?,
         Length::Cycles(cycles) => within("length.cycles", cycles, 1, 1 << 62, "wake-ups")?,
@@ -81,6 +82,49 @@ fn check_measure(measure: &Measure) -> Result<()> {
     Ok(())
 }
 
+fn check_mode(spec: &Spec) -> Result<()> {
+    let measure = &spec.measure;
+    match &measure.mode {
+        Mode::Measure => Ok(()),
+        Mode::Hunt(hunt) => {
+            within("measure.mode.hunt.at_least_ns", hunt.at_least_ns, 1, 3600 * SECOND_NS, "ns, up to 1 h")?;
+            within("measure.worst", measure.worst.into(), 1, 1024, "what is hunted is a worst sample")?;
+            let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+            let words = |text: &str| text.split(':').all(|word| !word.is_empty() && word.chars().all(plain));
+            let event = |text: &&String| !words(text) || text.split(':').count() != 2;
+            if let Some(wrong_one) = hunt.events.iter().find(event) {
+                return Err(wrong("measure.mode.hunt.events", format!("`{wrong_one}` is no event: group:name")));
+            }
+            match words(&hunt.tracer) && !hunt.tracer.contains(':') {
+                true => Ok(()),
+                false => Err(wrong("measure.mode.hunt.tracer", format!("`{}` is no tracer's name", hunt.tracer))),
+            }
+        }
+        Mode::Noise { duty_percent } => {
+            within(
+                "measure.mode.noise.duty_percent",
+                u64::from(*duty_percent),
+                1,
+                95,
+                "percent; more could hang a board",
+            )?;
+            // A loop takes some 20 ns: 32 bits of them must last from one checkpoint to the next.
+            within("checkpoint_ns", spec.checkpoint_ns, SECOND_NS / 10, 30 * SECOND_NS, "ns, up to 30 s for noise")?;
+            for (i, thread) in measure.threads.iter().enumerate() {
+                let field = format!("measure.threads[{i}].interval_ns");
+                within(&field, thread.interval_ns, 1, SECOND_NS, "ns, up to 1 s for noise")?;
+            }
+            if !matches!(spec.length, Length::DurationNs(_)) {
+                return Err(wrong("length", "noise is measured for a time, not for cycles"));
+            }
+            match measure.sleep == Sleep::Absolute && measure.policy != Policy::Deadline {
+                true => Ok(()),
+                false => Err(wrong("measure.sleep", "noise takes absolute sleeps and no deadline policy")),
+            }
+        }
+    }
+}
+
 fn check_load(i: usize, load: &Load) -> Result<()> {
     let field = |name: &str| format!("loads[{i}].{name}");
     name(&field("name"), &load.name)?;
@@ -128,6 +172,13 @@ pub(super) fn check_board(spec: &Spec, online: &CpuList) -> Result<()> {
         if let Some(cpu) = thread.cpu.filter(|cpu| !online.contains(*cpu)) {
             let problem = format!("CPU {cpu} is not online (online: {online})");
             return Err(wrong(format!("measure.threads[{i}].cpu"), problem));
+        }
+    }
+    if let Mode::Noise { .. } = spec.measure.mode {
+        let busy: CpuList = spec.measure.threads.iter().filter_map(|thread| thread.cpu).collect();
+        if spec.measure.threads.iter().any(|thread| thread.cpu.is_none()) || online.without(&busy).is_empty() {
+            let problem = format!("noise takes every CPU (online: {online}): one must be left for the system");
+            return Err(wrong("measure.threads", problem));
         }
     }
     for (i, load) in spec.loads.iter().enumerate() {

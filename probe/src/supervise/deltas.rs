@@ -45,8 +45,8 @@ impl Deltas {
 
 /// Last seen values of one thread in one phase.
 struct PhaseReader {
-    bins: Vec<u32>,
-    tail: Vec<u32>,
+    bins: Seen,
+    tail: Seen,
     counters: [u32; 6],
     worst: Vec<u32>,
     /// Cycles, missed, negative so far.
@@ -56,8 +56,8 @@ struct PhaseReader {
 impl PhaseReader {
     fn new(counts: PhaseCounts<'_>) -> Self {
         Self {
-            bins: vec![0; counts.bins.len()],
-            tail: vec![0; counts.tail.len()],
+            bins: Seen::default(),
+            tail: Seen::default(),
             counters: [0; 6],
             worst: vec![0; counts.worst_slots()],
             totals: [0; 3],
@@ -74,8 +74,8 @@ impl PhaseReader {
                 delta.worst.push(sample);
             }
         }
-        delta.bins = differences(counts.bins, &mut self.bins);
-        delta.tail = differences(counts.tail, &mut self.tail);
+        delta.bins = self.bins.differences(counts.bins);
+        delta.tail = self.tail.differences(counts.tail);
         let now = counts.counters();
         let [negative, missed, minor, major, voluntary, involuntary] =
             std::array::from_fn(|i| now[i].wrapping_sub(self.counters[i]));
@@ -95,14 +95,27 @@ impl PhaseReader {
     }
 }
 
-fn differences(words: &[AtomicU32], seen: &mut [u32]) -> Vec<(u32, u32)> {
-    let mut new = Vec::new();
-    for (index, (word, before)) in (0..).zip(words.iter().zip(seen)) {
-        let now = word.load(Relaxed);
-        if now != *before {
-            new.push((index, now.wrapping_sub(*before)));
-            *before = now;
+/// Words of a [`Seen`]'s chunk.
+const CHUNK: usize = 128;
+
+/// Last seen values of many words, most of which stay 0: chunks that were never touched take no memory, which is locked.
+#[derive(Default)]
+struct Seen(Vec<Option<Box<[u32; CHUNK]>>>);
+
+impl Seen {
+    /// (index, increase) of the words that changed since.
+    fn differences(&mut self, words: &[AtomicU32]) -> Vec<(u32, u32)> {
+        self.0.resize_with(words.len().div_ceil(CHUNK), || None);
+        let mut new = Vec::new();
+        for ((first, words), seen) in (0..).step_by(CHUNK).zip(words.chunks(CHUNK)).zip(&mut self.0) {
+            for (offset, word) in words.iter().enumerate() {
+                let (now, before) = (word.load(Relaxed), seen.as_ref().map_or(0, |seen| seen[offset]));
+                if now != before {
+                    seen.get_or_insert_with(|| Box::new([0; CHUNK]))[offset] = now;
+                    new.push((first + u32::try_from(offset).unwrap_or(u32::MAX), now.wrapping_sub(before)));
+                }
+            }
         }
+        new
     }
-    new
 }

@@ -16,6 +16,7 @@ mod session;
 mod settings;
 mod stop;
 mod sweep;
+mod trace;
 mod watch;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! From a spec to threads that wait for the word to sample.
 
-use super::{check, privileges, settings::Undo};
+use super::{check, privileges, settings::Undo, trace};
 use crate::{
     error::{Doing, Error, Result},
     measure::{self, Region, Report},
@@ -8,7 +8,7 @@ use crate::{
 };
 use latprobe::{
     cpulist::CpuList,
-    spec::{CpuDmaLatency, Setting, Spec, Weakness},
+    spec::{CpuDmaLatency, Mode, Setting, Spec, Weakness},
 };
 use std::{
     fs::File,
@@ -73,6 +73,9 @@ impl Measurer {
 /// The settings of the run, with those that hold idle states off the measured CPUs, and what to say of the latter.
 pub(super) fn settings(spec: &Spec) -> (Vec<Setting>, Option<String>) {
     let mut settings = spec.apply.clone();
+    if let Mode::Hunt(hunt) = &spec.measure.mode {
+        settings.extend(trace::settings(hunt));
+    }
     if spec.measure.cpu_dma_latency != CpuDmaLatency::PerCpu {
         return (settings, None);
     }
@@ -119,6 +122,9 @@ pub(super) fn inspect(spec: &Spec) -> Result<(Undo, Option<String>)> {
     check::check(spec)?;
     check::check_board(spec, &privileges::online())?;
     check_memory(spec)?;
+    if let Mode::Hunt(hunt) = &spec.measure.mode {
+        trace::check(hunt)?;
+    }
     let (settings, dma) = settings(spec);
     Ok((Undo::plan(&settings, spec)?, dma))
 }

@@ -11,7 +11,7 @@ use super::{
     prepare::{self, Measurer},
     privileges,
     settings::{self, Undo},
-    sweep,
+    sweep, trace,
     watch::Watch,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 use latprobe::{
     cpulist::CpuList,
-    spec::{CpuDmaLatency, Length, Spec},
+    spec::{CpuDmaLatency, Length, Mode, Spec},
     status::Stage,
     stream::{Checkpoint, EndReason, Event, EventKind, Header, Instrument, Phase, PhaseKind, Record, STREAM_FORMAT},
 };
@@ -223,6 +223,9 @@ impl<'a> Session<'a> {
             Length::DurationNs(ns) => (from_ns + ns, u64::MAX),
             Length::Cycles(cycles) => (u64::MAX, cycles),
         };
+        if let Mode::Hunt(_) = self.spec.measure.mode {
+            trace::clear().doing(|| "cannot empty the kernel's trace")?;
+        }
         let schedule = Schedule { start_ns, from_ns, until_ns, cycles };
         region.set_schedule(schedule);
         self.schedule = Some(schedule);
@@ -345,6 +348,11 @@ impl<'a> Session<'a> {
         let Some((region, _)) = &self.bench else { return (EndReason::Failed, how.to_string()) };
         let endings: Vec<_> = region.slots().map(|slot| slot.finished().map(|(ending, ..)| ending)).collect();
         if endings.iter().all(|ending| *ending == Some(Ending::Reached)) {
+            return (EndReason::Completed, String::new());
+        }
+        if let Some(thread) = endings.iter().position(|ending| *ending == Some(Ending::Hit)) {
+            // The others stopped because of it.
+            self.note("hunt", format!("thread {thread} met what was hunted; the trace ends there"));
             return (EndReason::Completed, String::new());
         }
         let sleepless = endings.iter().position(|ending| *ending == Some(Ending::Sleepless));

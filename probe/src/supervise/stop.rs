@@ -107,7 +107,8 @@ pub(crate) fn remove(mut args: Args) -> Result<()> {
     let path = dir.path();
     let known = |name: &str| {
         let name = name.strip_suffix(".new").unwrap_or(name);
-        matches!(name, "spec.json" | "state.json" | "alive" | "supervisor.log" | "loads") || name.starts_with("stream-")
+        matches!(name, "spec.json" | "state.json" | super::trace::FILE | "alive" | "supervisor.log" | "loads")
+            || name.starts_with("stream-")
     };
     let entries = fs::read_dir(path).doing(|| path.display().to_string())?;
     let names: Vec<String> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

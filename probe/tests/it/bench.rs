@@ -1,7 +1,7 @@
 //! A run's directory and the commands on it.
 
 use latprobe::{
-    spec::{CpuDmaLatency, Length, Load, Measure, Policy, SPEC_FORMAT, Setting, Sleep, Spec, Thread},
+    spec::{CpuDmaLatency, Length, Load, Measure, Mode, Policy, SPEC_FORMAT, Setting, Sleep, Spec, Thread},
     status::Status,
     stream::{Folded, fold},
 };
@@ -204,6 +204,7 @@ pub(crate) fn spec(id: &str) -> Spec {
             block_ns: 100 * MS_NS,
             sleep: Sleep::Absolute,
             cpu_dma_latency: CpuDmaLatency::Hold,
+            mode: Mode::Measure,
         },
         length: Length::DurationNs(2 * SECOND_NS),
         warmup_ns: 200 * MS_NS,

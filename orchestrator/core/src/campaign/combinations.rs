@@ -1,18 +1,19 @@
 //! What cannot be together although each alone is right.
 
-use super::model::{Cpus, Instrument, Settings};
+use super::model::{Cpus, Gate, Instrument, Settings};
 use super::settings::{MOST_THREADS, instrument_name};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::Table;
 use crate::document::reader::Sink;
-use crate::units::{YEAR, format_duration};
-use latprobe::spec::Length;
+use crate::units::{SECOND, YEAR, format_duration};
+use latprobe::spec::{Length, Policy, Sleep};
 
 /// Checks a cell whose layers are all there.
 pub(super) fn check(table: &Table, settings: &Settings, sink: &Sink) {
     let at = |path: &[&str]| table.at(path).map(|node| node.span.clone());
     let Settings { boot, measure, length, .. } = settings;
-    let in_band = matches!(measure.instrument, Instrument::Latprobe | Instrument::Cyclictest | Instrument::Timerlat);
+    let in_band = !matches!(measure.instrument, Instrument::XenomaiCyclictest | Instrument::XenomaiLatency);
+    other_than_measuring(table, settings, sink);
     if let (Some(kernel), Some(span)) = (&boot.kernel, at(&["boot", "kernel"]))
         && kernel.to_lowercase().contains("cobalt")
         && in_band
@@ -57,6 +58,65 @@ pub(super) fn check(table: &Table, settings: &Settings, sink: &Sink) {
         && let Some(span) = at(&["apply", "governor"])
     {
         sink.push(Diagnostic::error(span, format!("`governor` is required to be {required}, but set to {applied}")));
+    }
+}
+
+/// Hunts and noise: what they need, what has no meaning for them, and nothing of them for others.
+fn other_than_measuring(table: &Table, settings: &Settings, sink: &Sink) {
+    let at = |path: &[&str]| table.at(path).map(|node| node.span.clone());
+    let Settings { measure, length, .. } = settings;
+    let instrument_at = at(&["measure", "instrument"]);
+    let name = instrument_name(measure.instrument);
+    let (hunts, noise) =
+        (measure.instrument == Instrument::LatprobeHunt, measure.instrument == Instrument::LatprobeNoise);
+    let refuse = |path: &[&str], message: String, help: &str| {
+        if let Some(span) = at(path).or_else(|| instrument_at.clone()) {
+            sink.push(Diagnostic::error(span, message).help(help.to_owned()));
+        }
+    };
+    if hunts && measure.hunt.is_none() {
+        let help = "add `hunt = { at_least = \"100us\" }` to [measure]";
+        refuse(&["measure", "instrument"], format!("{name} needs the latency that ends the hunt"), help);
+    }
+    if measure.hunt.is_some() && !hunts {
+        let help = "set `measure.instrument = \"latprobe-hunt\"`, or take `hunt` out";
+        refuse(&["measure", "hunt"], format!("`measure.hunt` has no meaning for {name}"), help);
+    }
+    if hunts && measure.worst == 0 {
+        let help = "what is hunted is a worst sample: take `worst = 0` out";
+        refuse(&["measure", "worst"], format!("{name} keeps at least one worst sample"), help);
+    }
+    if measure.duty_percent.is_some() && !noise {
+        let help = "set `measure.instrument = \"latprobe-noise\"`, or take `duty` out";
+        refuse(&["measure", "duty"], format!("`measure.duty` has no meaning for {name}"), help);
+    }
+    if (hunts || noise) && settings.gate != Gate::default() {
+        let help = "only measurements are judged: take [gate] out, or make it a campaign of its own";
+        refuse(&["gate"], format!("a gate cannot judge what {name} finds"), help);
+    }
+    if !noise {
+        return;
+    }
+    if matches!(measure.cpus, Cpus::All | Cpus::Unpinned(_)) {
+        let key = if at(&["measure", "threads"]).is_some() { "threads" } else { "cpus" };
+        let help = "name the CPUs in `measure.cpus`, or \"isolated\"; one CPU must be left for the system";
+        refuse(&["measure", key], format!("{name} would take every CPU"), help);
+    }
+    if matches!(length, Length::Cycles(_)) {
+        refuse(&["cycles"], format!("{name} counts clock reads, not cycles"), "give a `duration`");
+    }
+    if measure.sleep != Sleep::Absolute {
+        refuse(&["measure", "sleep"], format!("{name} keeps its periods by absolute sleeps"), "take `sleep` out");
+    }
+    if measure.policy == Policy::Deadline {
+        refuse(&["measure", "policy"], format!("{name} is no deadline thread"), "take fifo, rr or other");
+    }
+    if measure.interval_ns > SECOND {
+        refuse(&["interval"], format!("{name} sleeps once a second or more often"), "`interval` up to 1 s");
+    }
+    if settings.collect.checkpoint_ns > 30 * SECOND {
+        let help = "up to 30 s: its counters are 32 bits wide and count every 20 ns";
+        refuse(&["collect", "checkpoint"], format!("{name} needs checkpoints more often"), help);
     }
 }
 

@@ -201,11 +201,14 @@ impl Check<'_> {
 
     fn instrument(&self) -> Option<Diagnostic> {
         let instrument = self.cell.settings.measure.instrument;
-        if instrument == Instrument::Latprobe {
+        if matches!(instrument, Instrument::Latprobe | Instrument::LatprobeHunt | Instrument::LatprobeNoise) {
             return None;
         }
         let message = format!("instrument {} is not supported yet", instrument_name(instrument));
-        Some(Diagnostic::error(self.at(&["measure", "instrument"]), message).help("supported: latprobe"))
+        Some(
+            Diagnostic::error(self.at(&["measure", "instrument"]), message)
+                .help("supported: latprobe, latprobe-hunt, latprobe-noise"),
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::trend::{Metric, Rule};
 use latprobe::cpulist::CpuList;
-use latprobe::spec::{CpuDmaLatency, Length, Policy, Sleep, Weakness};
+use latprobe::spec::{CpuDmaLatency, Hunt, Length, Policy, Sleep, Weakness};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -135,6 +135,12 @@ pub struct Measure {
     pub warmup_ns: u64,
     /// Accepted weaknesses.
     pub accept: Vec<Weakness>,
+    /// What is hunted; there for [`Instrument::LatprobeHunt`].
+    #[serde(default)]
+    pub hunt: Option<Hunt>,
+    /// Share of each period that [`Instrument::LatprobeNoise`] is busy, in percent.
+    #[serde(default)]
+    pub duty_percent: Option<u32>,
 }
 
 /// Which CPUs are measured.
@@ -167,6 +173,10 @@ impl Cpus {
 pub enum Instrument {
     /// This project's probe.
     Latprobe,
+    /// The same with the kernel tracing, until a latency is long enough. Not a measurement.
+    LatprobeHunt,
+    /// The same as a busy loop that counts what takes the CPU from it. No latencies.
+    LatprobeNoise,
     /// The board's cyclictest (not built yet).
     Cyclictest,
     /// cyclictest linked with libcobalt (not built yet).

@@ -5,11 +5,11 @@ use super::model::{Boot, Collect, CollectMode, Cpus, Instrument, Measure, Settin
 use super::{combinations, conditions, gate};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
-use crate::document::values::{boolean, cpu_list, duration, integer, list, name, one_of, text, words};
+use crate::document::values::{boolean, cpu_list, duration, integer, list, name, one_of, share, text, words};
 use crate::document::{Entry, Node, Table, Value};
 use crate::units::{DAY, HOUR, MINUTE, MS, SECOND, US, YEAR};
 use latprobe::cpulist::CpuList;
-use latprobe::spec::{CpuDmaLatency, Length, Policy, Sleep, Weakness};
+use latprobe::spec::{CpuDmaLatency, Hunt, Length, Policy, Sleep, Weakness};
 
 /// Most sampling threads of a cell.
 pub(super) const MOST_THREADS: u32 = 1024;
@@ -42,8 +42,11 @@ pub(super) const HOMES: Homes = &[
             "cpu_dma_latency",
             "warmup",
             "accept",
+            "hunt",
+            "duty",
         ],
     ),
+    ("measure.hunt", &["at_least", "tracer", "events"]),
     ("measure.histogram", &["width", "bins"]),
     ("boot", &["kernel", "isolcpus", "append"]),
     (
@@ -192,6 +195,8 @@ fn measure(root: &mut Reader<'_>, extent: Extent) -> Measure {
         cpu_dma_latency: CpuDmaLatency::Hold,
         warmup_ns: SECOND,
         accept: Vec::new(),
+        hunt: None,
+        duty_percent: None,
     };
     let Some(mut table) = root.table("measure") else { return measure };
     let set = &mut measure;
@@ -212,8 +217,53 @@ fn measure(root: &mut Reader<'_>, extent: Extent) -> Measure {
     assign(&mut set.cpu_dma_latency, table.field("cpu_dma_latency", one_of(CPU_DMA_LATENCIES)));
     assign(&mut set.warmup_ns, table.field("warmup", duration(0..=DAY, "s")));
     assign(&mut set.accept, table.field("accept", list(one_of(WEAKNESSES))));
+    set.hunt = hunt(&mut table, extent);
+    set.duty_percent = table.field("duty", duty);
     table.finish();
     measure
+}
+
+/// Events that show who had the CPU, on every kernel with tracing.
+const EVENTS: [&str; 4] = ["sched:sched_switch", "sched:sched_wakeup", "irq:irq_handler_entry", "irq:irq_handler_exit"];
+
+fn hunt(table: &mut Reader<'_>, extent: Extent) -> Option<Hunt> {
+    let mut hunt = table.table("hunt")?;
+    if extent == Extent::Whole && !hunt.has("at_least") {
+        hunt.missing("at_least", "the latency that ends the hunt: `at_least = \"100us\"`");
+    }
+    let read = Hunt {
+        at_least_ns: hunt.field("at_least", duration(1..=HOUR, "us")).unwrap_or(HOUR),
+        tracer: hunt.field("tracer", name).unwrap_or_else(|| "nop".to_owned()),
+        events: hunt.field("events", list(event)).unwrap_or_else(|| EVENTS.map(str::to_owned).into()),
+    };
+    hunt.finish();
+    Some(read)
+}
+
+/// `group:name`, as the kernel lists it in `available_events`.
+fn event(node: &Node) -> Parsed<String> {
+    let text = text(node)?;
+    let plain = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    match text.split_once(':') {
+        Some((group, name)) if plain(group) && plain(name) => Ok(text),
+        _ => Err(vec![Problem::new(
+            "`{}` lists events of the kernel",
+            "no event",
+            "write group:name, such as \"sched:sched_switch\" (`available_events` on the board lists them)",
+        )]),
+    }
+}
+
+/// A share that leaves the rest of the board something, in percent.
+fn duty(node: &Node) -> Parsed<u32> {
+    let percent = (share(node)? * 100.0).round();
+    (1..=95).find(|whole| f64::from(*whole) == percent).ok_or_else(|| {
+        vec![Problem::new(
+            "`{}` is the share of each period that the loop is busy",
+            "not between 0.01 and 0.95",
+            "write a number up to 0.95: a busy loop without pauses can hang a board",
+        )]
+    })
 }
 
 fn assign<T>(to: &mut T, read: Option<T>) {
@@ -224,6 +274,8 @@ fn assign<T>(to: &mut T, read: Option<T>) {
 
 const INSTRUMENTS: &[(&str, Instrument)] = &[
     ("latprobe", Instrument::Latprobe),
+    ("latprobe-hunt", Instrument::LatprobeHunt),
+    ("latprobe-noise", Instrument::LatprobeNoise),
     ("cyclictest", Instrument::Cyclictest),
     ("xenomai-cyclictest", Instrument::XenomaiCyclictest),
     ("xenomai-latency", Instrument::XenomaiLatency),

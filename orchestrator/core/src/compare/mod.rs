@@ -58,6 +58,12 @@ pub enum Refused {
         /// Its name.
         side: String,
     },
+    /// Hunts, or noise beside latencies.
+    #[error("{} hunted or counted noise: that cannot be compared with measurements", runs.join(", "))]
+    NoMeasurement {
+        /// Their names.
+        runs: Vec<String>,
+    },
     /// Invalid runs.
     #[error("INVALID: {}; `latlab show` says why; --force compares them all the same, and marks it", runs.join(", "))]
     Invalid {
@@ -72,6 +78,18 @@ pub fn compare(a: &Side, b: &Side, asked: &[String], force: bool) -> Result<Comp
         if side.runs.is_empty() {
             return Err(Refused::Empty { side: side.name.clone() });
         }
+    }
+    let all = || a.runs.iter().chain(&b.runs);
+    let key = Key { group: Group::Measurement, name: "instrument".to_owned() };
+    let instrument = |run: &Run| match run.provenance.get(&key) {
+        Known::Value(instrument) => instrument,
+        _ => String::new(),
+    };
+    let noise = all().all(|run| instrument(run) == "latprobe-noise");
+    let others = all().filter(|run| matches!(instrument(run).as_str(), "latprobe-hunt" | "latprobe-noise") && !noise);
+    let others: Vec<String> = others.map(|run| run.name.clone()).collect();
+    if !others.is_empty() {
+        return Err(Refused::NoMeasurement { runs: others });
     }
     let invalid = a.runs.iter().chain(&b.runs).filter(|run| run.validity == Some(Validity::Invalid));
     let runs: Vec<String> = invalid.map(|run| run.name.clone()).collect();

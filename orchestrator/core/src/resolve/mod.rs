@@ -10,7 +10,7 @@ use crate::facts::{Facts, cpu_list_text};
 use crate::recipe;
 use crate::target::{Kernel, Target};
 use latprobe::cpulist::CpuList;
-use latprobe::spec::{self, Length, SPEC_FORMAT, Sleep, Spec, Thread};
+use latprobe::spec::{self, Length, Mode, SPEC_FORMAT, Sleep, Spec, Thread};
 
 pub use conditions::preemption_name;
 pub use conditions::{Condition, boot_conditions, conditions};
@@ -125,6 +125,8 @@ pub enum Refusal {
 pub fn instrument_name(instrument: Instrument) -> &'static str {
     match instrument {
         Instrument::Latprobe => "latprobe",
+        Instrument::LatprobeHunt => "latprobe-hunt",
+        Instrument::LatprobeNoise => "latprobe-noise",
         Instrument::Cyclictest => "cyclictest",
         Instrument::XenomaiCyclictest => "xenomai-cyclictest",
         Instrument::XenomaiLatency => "xenomai-latency",
@@ -162,6 +164,7 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
             block_ns: measure.block_ns,
             sleep: measure.sleep,
             cpu_dma_latency: measure.cpu_dma_latency,
+            mode: mode(measure),
         },
         length: settings.length,
         warmup_ns: measure.warmup_ns,
@@ -178,9 +181,21 @@ pub fn spec(cell: &Cell, target: &Target, facts: &Facts, run_id: &str) -> Result
     })
 }
 
+/// Share of each period that noise is measured where the campaign does not say, in percent: below what the kernel's
+/// real-time throttling leaves, which is 95 %.
+const DUTY_PERCENT: u32 = 90;
+
+fn mode(measure: &Measure) -> Mode {
+    match (measure.instrument, &measure.hunt) {
+        (Instrument::LatprobeHunt, Some(hunt)) => Mode::Hunt(hunt.clone()),
+        (Instrument::LatprobeNoise, _) => Mode::Noise { duty_percent: measure.duty_percent.unwrap_or(DUTY_PERCENT) },
+        _ => Mode::Measure,
+    }
+}
+
 fn check_instrument(settings: &Settings, target: &Target) -> Result<(), Refusal> {
     let instrument = settings.measure.instrument;
-    if instrument != Instrument::Latprobe {
+    if !matches!(instrument, Instrument::Latprobe | Instrument::LatprobeHunt | Instrument::LatprobeNoise) {
         return Err(Refusal::InstrumentNotBuilt { instrument: instrument_name(instrument).to_owned() });
     }
     match &settings.boot.kernel {

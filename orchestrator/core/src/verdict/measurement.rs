@@ -4,7 +4,7 @@ use super::Run;
 use crate::judgement::Outcome::{self, Degrades, Invalidates, Ok, Unknown};
 use crate::latency::summarise;
 use crate::quantity::{count, duration, total};
-use latprobe::spec::{Length, Sleep};
+use latprobe::spec::{Length, Mode, Sleep};
 use latprobe::stream::{EndReason, EventKind, Folded, PhaseKind};
 
 /// The run ended by reaching its length. Anything shorter is another experiment: a maximum grows with the number of cycles.
@@ -33,6 +33,11 @@ pub(super) fn complete(run: &Run) -> (Outcome, String) {
     };
     if last.end.as_ref().is_none_or(|end| end.reason != EndReason::Completed) {
         return (Invalidates, format!("{how}; {measured} of {asked} measured"));
+    }
+    if let Mode::Hunt(hunt) = &run.evidence.spec.measure.mode {
+        let hit = run.all.as_ref().is_some_and(|all| all.max.is_some_and(|max| max.at_least_ns >= hunt.at_least_ns));
+        let found = if hit { "met" } else { "not met" };
+        return (Ok, format!("hunted for {measured} of at most {asked}: {} {found}", duration(hunt.at_least_ns)));
     }
     let short = match run.evidence.spec.length {
         Length::DurationNs(ns) => run.measured_ns() < ns - ns / 1000,
@@ -71,6 +76,8 @@ pub(super) fn cycles(run: &Run) -> (Outcome, String) {
         let periods_found = wake_ups.saturating_add(result.missed);
         found = total([found, periods_found]);
         let judged = match run.evidence.spec.length {
+            // Clock reads, as many as there was time for.
+            _ if matches!(run.evidence.spec.measure.mode, Mode::Noise { .. }) => (Ok, String::new()),
             // After a reset every thread gets what the slowest one lacks.
             Length::Cycles(cycles) if run.evidence.segments.len() > 1 && wake_ups > cycles => (Ok, String::new()),
             Length::Cycles(cycles) => exact_cycles(index, wake_ups, cycles),
@@ -83,7 +90,11 @@ pub(super) fn cycles(run: &Run) -> (Outcome, String) {
         }
     }
     if worst.0 == Ok {
-        worst.1 = format!("{} periods accounted for", count(found));
+        let what = match run.evidence.spec.measure.mode {
+            Mode::Noise { .. } => "clock reads and missed periods",
+            _ => "periods accounted for",
+        };
+        worst.1 = format!("{} {what}", count(found));
     }
     worst
 }

@@ -1,11 +1,12 @@
 use crate::board::{Board, BoardError, Deployed, RunOnBoard};
 use crate::store::{FactsWhen, RunDir, StoreError};
+use latprobe::spec::Mode;
 use latprobe::status::Capture;
 
 /// The kernel log as captured by the probe.
 const KERNEL_LOG: &str = "@kernel_log";
 
-/// Brings home what is not in the stream: facts after, kernel log, each load's output.
+/// Brings home what is not in the stream: facts after, kernel log, each load's output, a hunt's trace.
 /// After a supervisor that is gone, what it changed is put back first.
 pub(in crate::runner) async fn collect(
     board: &Board,
@@ -30,6 +31,13 @@ pub(in crate::runner) async fn collect(
     for load in loads {
         match board.load_log(run, load).await {
             Ok(Some(log)) => dir.write_load_log(load, &log)?,
+            Ok(None) => {}
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    if dir.spec()?.is_some_and(|spec| matches!(spec.measure.mode, Mode::Hunt(_))) {
+        match board.trace(run).await {
+            Ok(Some(trace)) => dir.write_trace(&trace)?,
             Ok(None) => {}
             Err(error) => return Ok(Err(error)),
         }

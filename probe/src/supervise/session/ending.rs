@@ -2,10 +2,12 @@
 
 use super::{RETRY_NS, SECOND_NS, Session};
 use crate::{
+    measure::Ending,
     rt::{clock::now_ns, fd, process},
-    supervise::settings,
+    supervise::{settings, trace},
 };
 use latprobe::{
+    spec::Mode,
     status::Stage,
     stream::{End, EndReason, EventKind, PhaseKind, Record},
 };
@@ -22,6 +24,7 @@ impl Session<'_> {
         self.stop_measuring();
         self.close_measuring(reason);
         self.store();
+        self.keep_trace();
         self.stop_loads();
         self.dma_latency = None;
         let not_restored = self.restore();
@@ -60,7 +63,8 @@ impl Session<'_> {
         let (Some(schedule), Some((region, _))) = (self.schedule, &self.bench) else { return };
         // The first due time that no thread sampled: cycles and missed periods fill the time up to there exactly.
         let last_ns = region.slots().filter_map(|slot| slot.finished()).map(|(_, _, at_ns)| at_ns).max();
-        let in_time = reason == EndReason::Completed && schedule.until_ns != u64::MAX;
+        let all_reached = region.slots().all(|slot| matches!(slot.finished(), Some((Ending::Reached, ..))));
+        let in_time = reason == EndReason::Completed && all_reached && schedule.until_ns != u64::MAX;
         let ended_ns = if in_time { schedule.until_ns } else { last_ns.unwrap_or_else(now_ns) };
         self.checkpoint();
         self.phase(PhaseKind::Ended, ended_ns);
@@ -98,6 +102,15 @@ impl Session<'_> {
                 self.event(EventKind::MeasurerGone, "measure", "did not end when asked and was killed".to_owned());
             }
             (false, _) => {}
+        }
+    }
+
+    /// What the kernel traced of a hunt, hit or not: before tracing is put back.
+    fn keep_trace(&mut self) {
+        if let (Mode::Hunt(_), Some(_)) = (&self.spec.measure.mode, self.schedule) {
+            let kept = trace::keep(self.dir)
+                .map_or_else(|error| error.to_string(), |()| format!("its end is kept in {}", trace::FILE));
+            self.note("trace", kept);
         }
     }
 

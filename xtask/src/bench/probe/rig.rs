@@ -5,7 +5,7 @@ use crate::bench::Depth;
 use crate::cross::{self, Kind};
 use crate::{paths, shell, tools};
 use anyhow::{Context, Result, bail};
-use latprobe::spec::{CpuDmaLatency, Length, Measure, Policy, SPEC_FORMAT, Sleep, Spec, Thread};
+use latprobe::spec::{CpuDmaLatency, Length, Measure, Mode, Policy, SPEC_FORMAT, Sleep, Spec, Thread};
 use latprobe::status::Status;
 use latprobe::stream::fold;
 use std::path::{Path, PathBuf};
@@ -153,6 +153,7 @@ fn spec(shape: &Shape, length: Length) -> Spec {
             block_ns: SECOND_NS,
             sleep: Sleep::Absolute,
             cpu_dma_latency: CpuDmaLatency::Hold,
+            mode: Mode::Measure,
         },
         length,
         warmup_ns: 0,

@@ -31,8 +31,8 @@ fn one_mistake_gives_one_message() {
         ("measure.priority = 99999999999999999999999999999999999999999999", "3:20 99999999999999999999999999999999999999999999 | `measure.priority` is out of range | allowed: a whole number from 1 to 99".to_owned()),
         ("measure = { policy = \"other\", priority = 98 }", "3:42 98 | `measure.priority` needs the policy fifo or rr | has no meaning here ~ 3:22 this policy has no real-time priority | remove `priority`, or set `policy = \"fifo\"`".to_owned()),
         ("measure.policy = \"fiffo\"", "3:18 \"fiffo\" | `measure.policy` cannot be \"fiffo\" | did you mean \"fifo\"? | allowed: \"fifo\", \"rr\", \"other\", \"deadline\"".to_owned()),
-        ("measure.instrument = \"latprob\"", "3:22 \"latprob\" | `measure.instrument` cannot be \"latprob\" | did you mean \"latprobe\"? | allowed: \"latprobe\", \"cyclictest\", \"xenomai-cyclictest\", \"xenomai-latency\", \"timerlat\"".to_owned()),
-        ("measure.prio = 98", "3:9 prio | unknown key `prio` | allowed in `measure`: `accept`, `block`, `cpu_dma_latency`, `cpus`, `distance`, `histogram`, `instrument`, `mlock`, `offset`, `policy`, `priority`, `sleep`, `threads`, `warmup`, `worst`".to_owned()),
+        ("measure.instrument = \"latprob\"", "3:22 \"latprob\" | `measure.instrument` cannot be \"latprob\" | did you mean \"latprobe\"? | allowed: \"latprobe\", \"latprobe-hunt\", \"latprobe-noise\", \"cyclictest\", \"xenomai-cyclictest\", \"xenomai-latency\", \"timerlat\"".to_owned()),
+        ("measure.prio = 98", "3:9 prio | unknown key `prio` | allowed in `measure`: `accept`, `block`, `cpu_dma_latency`, `cpus`, `distance`, `duty`, `histogram`, `hunt`, `instrument`, `mlock`, `offset`, `policy`, `priority`, `sleep`, `threads`, `warmup`, `worst`".to_owned()),
         ("measure.cpus = 1", "3:16 1 | `measure.cpus` is a CPU list | this is a number | write it in quotes, as the kernel writes CPU lists: \"1\", \"0-3,5\"".to_owned()),
         ("measure.cpus = \"1-\"", "3:16 \"1-\" | `measure.cpus` cannot be \"1-\" | `1-` is no CPU number or range | write numbers and ranges, such as \"1\" or \"0-3,5\"; or \"all\" or \"isolated\"".to_owned()),
         ("measure.cpus = \"isolatd\"", "3:16 \"isolatd\" | `measure.cpus` cannot be \"isolatd\" | did you mean \"isolated\"? | write numbers and ranges, such as \"1\" or \"0-3,5\"; or \"all\" or \"isolated\"".to_owned()),
@@ -259,7 +259,7 @@ error: unknown key `priorty`
 5 | priorty = 98
   | ^^^^^^^ did you mean `priority`?
   |
-  = help: allowed in `measure`: `accept`, `block`, `cpu_dma_latency`, `cpus`, `distance`, `histogram`, `instrument`, `mlock`, `offset`, `policy`, `priority`, `sleep`, `threads`, `warmup`, `worst`";
+  = help: allowed in `measure`: `accept`, `block`, `cpu_dma_latency`, `cpus`, `distance`, `duty`, `histogram`, `hunt`, `instrument`, `mlock`, `offset`, `policy`, `priority`, `sleep`, `threads`, `warmup`, `worst`";
     assert_eq!(found.render(Style::Plain), expected);
     assert!(found.render(Style::Plain).is_ascii());
     assert!(found.render(Style::Colour).contains('\u{1b}'));

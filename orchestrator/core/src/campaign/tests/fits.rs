@@ -99,7 +99,7 @@ fn what_a_target_cannot_do_is_said_before_it_is_contacted() {
                 (
                     Unsupported,
                     "default",
-                    "4:22 \"xenomai-latency\" | instrument xenomai-latency is not supported yet | supported: latprobe",
+                    "4:22 \"xenomai-latency\" | instrument xenomai-latency is not supported yet | supported: latprobe, latprobe-hunt, latprobe-noise",
                 ),
             ],
         ),
@@ -109,7 +109,7 @@ fn what_a_target_cannot_do_is_said_before_it_is_contacted() {
             vec![(
                 Unsupported,
                 "interval=1ms interval=2ms",
-                "3:22 \"timerlat\" | instrument timerlat is not supported yet | supported: latprobe",
+                "3:22 \"timerlat\" | instrument timerlat is not supported yet | supported: latprobe, latprobe-hunt, latprobe-noise",
             )],
         ),
         (
