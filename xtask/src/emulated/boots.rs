@@ -109,8 +109,12 @@ impl Bench<'_> {
     }
 
     fn start(&self, target: &Path, settings: &[&str]) -> Result<Run<'_>> {
+        self.start_campaign("xtask/boots.toml", target, settings)
+    }
+
+    fn start_campaign(&self, campaign: &str, target: &Path, settings: &[&str]) -> Result<Run<'_>> {
         let mut command = self.command()?;
-        command.args(["run", "xtask/boots.toml", "--target"]).arg(target);
+        command.args(["run", campaign, "--target"]).arg(target);
         for setting in settings {
             command.args(["--set", setting]);
         }
@@ -165,14 +169,13 @@ impl Bench<'_> {
 
     /// The first cell hangs, the second is measured.
     fn hung_once(&self, target: &Path) -> Result<bool> {
-        let axis = format!("matrix.boot.append=[{HANG:?}, \"quiet\"]");
-        let mut run = self.start(target, &["boot.kernel=preempt-rt", "boot.isolcpus=none", &axis])?;
+        let mut run = self.start_campaign("xtask/boots-hung.toml", target, &[])?;
         run.wait_for("it is back after a power cycle")?;
         let code = run.end()?;
         ensure!(code == 6, "exit code {code}");
         let runs = self.runs()?;
         ensure!(runs.len() == 2, "{} runs", runs.len());
-        let (hung, quiet): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.name.contains("rdinit"));
+        let (hung, quiet): (Vec<_>, Vec<_>) = runs.iter().partition(|run| run.name.starts_with("hung"));
         ensure!(hung.len() == 1 && !hung[0].measured, "the hung cell has a measurement");
         ensure!(hung[0].findings.contains("no answer within"), "the reason is not stored: {}", hung[0].findings);
         ensure!(

@@ -126,9 +126,11 @@ pub(crate) fn ensure(kind: Kind, variant: Variant) -> Result<Image> {
         paths::write(&release_file, package.trim_start_matches("linux-image-"))?;
     }
     let release = paths::read(&release_file)?;
+    let userland_name = userland.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let image = Image {
         kernel: kernel.join("boot").join(format!("vmlinuz-{release}")),
-        initramfs: place.join(format!("initramfs-{release}.cpio")),
+        // Checkouts of several versions share the cache: each has the programs that it asks for.
+        initramfs: place.join(format!("initramfs-{release}-{userland_name}.cpio")),
         config: kernel.join("boot").join(format!("config-{release}")),
         device_trees: kernel.join("usr/lib").join(format!("linux-image-{release}")),
         release,
