@@ -201,6 +201,5 @@ mod built_in {
     }
 
     pub(super) const CAMPAIGNS: &[(&str, &str)] = files!("campaigns": "bbb-idle-loaded", "cyclone-v-12h", "demo", "elce-2016", "first-look", "imx93-forlinx", "isolation", "nightly", "zynq-xeno-test");
-    pub(super) const TARGETS: &[(&str, &str)] =
-        files!("targets": "beaglebone-black", "cyclone-v", "imx93-evk", "local", "pandaboard-omap4460", "zynq-zc702");
+    pub(super) const TARGETS: &[(&str, &str)] = files!("targets": "beaglebone-black", "cyclone-v", "generic-aarch64", "generic-armv7", "generic-x86_64", "imx93-evk", "local", "ok-mx93", "pandaboard-omap4460", "zynq-zc702");
 }

@@ -19,6 +19,13 @@ pub(crate) fn latlab() -> Result<PathBuf> {
     Ok(target_directory().join("debug/latlab"))
 }
 
+/// The host tool as it is installed. Returns the binary.
+pub(crate) fn latlab_release() -> Result<PathBuf> {
+    println!("build: latlab --release");
+    shell::run(cargo().args(["build", "--locked", "--release", "--package", "latlab"]))?;
+    Ok(target_directory().join("release/latlab"))
+}
+
 /// Where cargo builds.
 pub(crate) fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| paths::root().join("target"), PathBuf::from)

@@ -49,6 +49,9 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     if let Err(error) = tools::ensure(&tools::LOOPBACK) {
         skip(&mut count, "servers and loads for tests on this machine", &error);
     }
+    if let Err(error) = tools::ensure(&tools::BROWSER) {
+        skip(&mut count, "the browser that looks at pages", &error);
+    }
     cross::build(Kind::X86_64)?;
     count += cargo_test(&["--workspace"])?;
     if !options.quick {
@@ -85,7 +88,7 @@ fn faults() -> Result<()> {
 fn boards(count: &mut Count, text: &str) -> Result<()> {
     let interrupt = Interrupt::hold()?;
     let mut cases = emulated::cases();
-    cases.retain(|case| case.name().contains(text));
+    cases.retain(|case| case.name().contains(text) && !(text.is_empty() && case.is_slow()));
     let latlab = match emulated::prepare(&cases) {
         Ok(latlab) => latlab,
         Err(error) => {

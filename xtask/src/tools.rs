@@ -33,8 +33,16 @@ pub(crate) const LOOPBACK: Set = Set {
         ("busybox", "busybox-static"),
         ("kill", "procps"),
         ("ps", "procps"),
+        ("fw_printenv", "libubootenv-tool"),
+        ("fw_setenv", "libubootenv-tool"),
+        ("mkenvimage", "u-boot-tools"),
+        ("dumpimage", "u-boot-tools"),
+        ("grub-editenv", "grub-common"),
     ],
 };
+
+/// What looks at pages in tests.
+pub(crate) const BROWSER: Set = Set { name: "browser", programs: &[("chromium", "chromium")] };
 
 /// What emulated boards need.
 pub(crate) const EMULATOR: Set = Set {
@@ -116,7 +124,8 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
         .with_context(|| format!("cannot fetch; install by hand: apt-get install {}", packages.join(" ")))?;
     let libraries = libraries(&prefix);
     for (program, package) in set.programs.iter().filter(|(program, _)| on_machine(program).is_none()) {
-        let file = ["usr/sbin", "usr/bin", "sbin", "bin"]
+        // Debian's /usr/bin/chromium is a script that knows absolute paths only.
+        let file = ["usr/lib/chromium", "usr/sbin", "usr/bin", "sbin", "bin"]
             .iter()
             .map(|folder| prefix.join(folder).join(program))
             .find(|file| file.is_file())
@@ -125,7 +134,11 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
             link(&wrappers()?.join(program), &file)?; // static, and looks at the name it is called by
             continue;
         }
-        let prelude = if *program == "sshd" { sshd_prelude(&prefix)? } else { String::new() };
+        let prelude = match *program {
+            "sshd" => sshd_prelude(&prefix)?,
+            "chromium" => chromium_prelude(&prefix)?,
+            _ => String::new(),
+        };
         wrap(&wrappers()?.join(program), &prelude, &file, &libraries)?;
     }
     Ok(())
@@ -136,6 +149,24 @@ fn libraries(prefix: &Path) -> String {
     let triple = format!("{}-linux-gnu", std::env::consts::ARCH);
     let folders = ["usr/lib", "lib"].map(|base| prefix.join(base).join(&triple));
     folders.map(|folder| folder.display().to_string()).join(":")
+}
+
+/// PulseAudio keeps a library where only an installed one looks; a machine without fonts reads those that came along.
+fn chromium_prelude(prefix: &Path) -> Result<String> {
+    let pulse = format!("usr/lib/{}-linux-gnu/pulseaudio", std::env::consts::ARCH);
+    let mut prelude = format!("LD_LIBRARY_PATH='{}'\n", prefix.join(pulse).display());
+    let fonts = prefix.join("usr/share/fonts");
+    if fonts.is_dir() {
+        let file = prefix.join("fonts.conf");
+        let text = format!(
+            "<?xml version=\"1.0\"?>\n<!DOCTYPE fontconfig SYSTEM \"fonts.dtd\">\n<fontconfig>\n<dir>/usr/share/fonts</dir>\n\
+             <dir>{}</dir>\n<cachedir prefix=\"xdg\">fontconfig</cachedir>\n</fontconfig>\n",
+            fonts.display()
+        );
+        paths::write(&file, text)?;
+        prelude += &format!("FONTCONFIG_FILE='{}'\nexport FONTCONFIG_FILE\n", file.display());
+    }
+    Ok(prelude)
 }
 
 /// As root, sshd wants a user `sshd` and /run/sshd. The machine's user list is not ours to change: the server sees a

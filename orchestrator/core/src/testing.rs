@@ -105,8 +105,11 @@ pub(crate) fn target() -> Target {
         work_dirs: vec!["/tmp".into()],
         emulated: false,
         boot_method: BootMethod::AsBooted,
+        boot: crate::target::BootSettings::default(),
         kernels: BTreeMap::new(),
         power_cycle: None,
+        power: None,
+        power_timeout_ns: crate::units::MINUTE,
     }
 }
 

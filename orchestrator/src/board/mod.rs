@@ -2,6 +2,7 @@
 //!
 //! Nothing a board says is trusted to be short, well-formed or prompt.
 
+pub(crate) mod boot;
 mod deploy;
 mod error;
 mod lock;
@@ -16,8 +17,9 @@ pub use probe::{Chunk, RunOnBoard};
 pub use probe_binary::{ProbeBinary, Probes, triple};
 
 use crate::transport::{Output, Request, Transport};
-use latlab_core::target::Target;
+use latlab_core::target::{self, Target};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How much longer than `connect_timeout` a board that measures may take.
 const PATIENCE_FACTOR: u32 = 6;
@@ -27,13 +29,18 @@ const PATIENCE_FACTOR: u32 = 6;
 pub struct Board {
     target: Target,
     transport: Transport,
+    /// Commands on this host that belong to the board: its power switch, its files on a TFTP root.
+    host: Transport,
     probes: Arc<Probes>,
 }
 
 impl Board {
     /// The board that a target describes; not connected yet.
     pub fn new(target: &Target, probes: Arc<Probes>) -> Result<Self, BoardError> {
-        Ok(Self { target: target.clone(), transport: Transport::new(target)?, probes })
+        let board =
+            Self { target: target.clone(), transport: Transport::new(target)?, host: Transport::host(), probes };
+        board.pin(None);
+        Ok(board)
     }
 
     /// Its description.
@@ -43,14 +50,21 @@ impl Board {
 
     /// Connects, and sees that commands run with the rights that are asked for.
     pub async fn connect(&self) -> Result<(), BoardError> {
-        self.transport.connect(1).await?;
+        self.transport.connect(self.connect_timeout()).await?;
         self.greet().await
     }
 
     /// Connects anew, with patience: a server beside a heavy load takes its time for a login.
     pub async fn reconnect(&self) -> Result<(), BoardError> {
-        self.transport.connect(PATIENCE_FACTOR).await?;
+        self.transport.connect(self.connect_timeout() * PATIENCE_FACTOR).await?;
         self.greet().await
+    }
+
+    fn connect_timeout(&self) -> Duration {
+        match &self.target.transport {
+            target::Transport::Ssh(ssh) => Duration::from_nanos(ssh.connect_timeout_ns),
+            target::Transport::Local { .. } => Duration::ZERO,
+        }
     }
 
     async fn greet(&self) -> Result<(), BoardError> {

@@ -84,7 +84,11 @@ impl Board {
     /// The board's boot id now; empty on kernels without.
     pub async fn boot_id(&self) -> Result<String, BoardError> {
         let answer = self.exec(Request::new(["cat", "/proc/sys/kernel/random/boot_id"]).max_output(1 << 10)).await?;
-        Ok(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
+        let text = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        match answer.success() && text.len() == 36 {
+            true => Ok(text),
+            false => Err(BoardError::garbage("cat /proc/sys/kernel/random/boot_id", &answer.stdout)),
+        }
     }
 
     /// Where the run stands; [`BoardError::NoSuchRun`] when the board does not know it.

@@ -7,12 +7,13 @@ use super::{Common, Format};
 use crate::exit::Exit;
 use crate::report::index::{self, Entry, Metric};
 use crate::report::statistics::rounded;
+use crate::report::text::sparkline::sparkline;
 use crate::report::text::{WIDTH, plain_table, table_text, wrapped};
 use crate::store::{Store, StoreError};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::quantity::micros;
-use latlab_core::trend::{Change, Night, Standing, rise, stands};
+use latlab_core::trend::{Change, Night, Rule, Standing, rise, stands};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -159,7 +160,7 @@ fn cell<'a>(entries: &[&'a Entry], metric: Metric) -> Cell<'a> {
     let runs: Vec<Run> = entries.iter().map(run).collect();
     let counted: Vec<(&'a str, f64)> = runs.iter().filter_map(|run| Some((run.execution, run.figure?))).collect();
     let figures: Vec<f64> = counted.iter().map(|(_, figure)| *figure).collect();
-    let last = figures.split_last().map(|(last, before)| stands(before, *last));
+    let last = figures.split_last().map(|(last, before)| stands(Rule::default(), before, *last));
     let rise = rise(&figures).and_then(|change| Some(Rise { from: counted.get(change.first)?.0, change }));
     let (campaign, cell) = entries.first().map_or(("", ""), |first| (&first.campaign, &first.cell));
     Cell { campaign, cell, left_out: runs.len() - counted.len(), runs, last, rise }
@@ -193,7 +194,7 @@ fn text(history: &History, each_run: bool) -> String {
             last.map_or("-".to_owned(), figure),
             standing.to_owned(),
         ]);
-        notes += &format!("{} / {}\n  {}\n", cell.campaign, cell.cell, sparkline(&cell.runs, WIDTH - 2));
+        notes += &format!("{} / {}\n  {}\n", cell.campaign, cell.cell, sparkline(&newest(&cell.runs, WIDTH - 2)));
         if let Some(rise) = &cell.rise {
             let (before, after) = (figure(rise.change.before), figure(rise.change.after));
             let text =
@@ -213,6 +214,11 @@ fn text(history: &History, each_run: bool) -> String {
     out
 }
 
+/// Figures of the newest `count` runs, newest last; none for a run that counts for nothing.
+fn newest(runs: &[Run], count: usize) -> Vec<Option<f64>> {
+    runs[runs.len().saturating_sub(count)..].iter().map(|run| run.figure).collect()
+}
+
 fn runs(history: &History, figure: &dyn Fn(f64) -> String) -> String {
     let mut table = plain_table(WIDTH);
     table.set_header(["execution", "run", "cycles", history.metric, "validity", "verdict"]);
@@ -227,19 +233,4 @@ fn runs(history: &History, figure: &dyn Fn(f64) -> String) -> String {
         ]);
     }
     table_text(&table)
-}
-
-/// Eighths of a block from the smallest to the largest figure, newest last; `·` for a run that counts for nothing.
-fn sparkline(runs: &[Run], width: usize) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let newest = &runs[runs.len().saturating_sub(width)..];
-    let figures = || newest.iter().filter_map(|run| run.figure);
-    let (low, high) = figures().fold((f64::MAX, f64::MIN), |(low, high), f| (low.min(f), high.max(f)));
-    let bar = |figure: f64| {
-        // Without a spread all are low.
-        let eighth = if high > low { (figure - low) / (high - low) * 7.0 } else { 0.0 };
-        let bars = (0u8..).zip(BARS).take_while(|(at, _)| f64::from(*at) <= eighth);
-        bars.last().map_or(BARS[0], |(_, bar)| bar)
-    };
-    newest.iter().map(|run| run.figure.map_or('·', bar)).collect()
 }

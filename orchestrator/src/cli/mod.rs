@@ -12,9 +12,13 @@ mod export;
 mod gate;
 mod history;
 mod import;
+mod kernels;
 mod list;
 mod logging;
 mod plan;
+mod plot;
+mod report;
+mod restore;
 mod run;
 pub mod selection;
 mod show;
@@ -70,6 +74,8 @@ enum Verb {
     Collect(run::CollectArgs),
     Status(boards::StatusArgs),
     Release(boards::ReleaseArgs),
+    Restore(restore::Args),
+    Kernels(kernels::Args),
     List(list::Args),
     Show(show::Args),
     Compare(compare::Args),
@@ -78,6 +84,8 @@ enum Verb {
     Baseline(baseline::Args),
     Gate(gate::Args),
     Export(export::Args),
+    Report(report::Args),
+    Plot(plot::Args),
 }
 
 /// Entry of the command.
@@ -106,6 +114,8 @@ fn run(cli: &Cli) -> Exit {
         Verb::Collect(args) => run::collect(&cli.common, args),
         Verb::Status(args) => boards::status(&cli.common, args),
         Verb::Release(args) => boards::release(&cli.common, args),
+        Verb::Restore(args) => restore::run(&cli.common, args),
+        Verb::Kernels(args) => kernels::run(&cli.common, args),
         Verb::List(args) => list::run(&cli.common, args),
         Verb::Show(args) => show::run(&cli.common, args),
         Verb::Compare(args) => compare::run(&cli.common, args),
@@ -114,5 +124,7 @@ fn run(cli: &Cli) -> Exit {
         Verb::Baseline(args) => baseline::run(&cli.common, args),
         Verb::Gate(args) => gate::run(&cli.common, args),
         Verb::Export(args) => export::run(&cli.common, args),
+        Verb::Report(args) => report::run(&cli.common, args),
+        Verb::Plot(args) => plot::run(&cli.common, args),
     }
 }

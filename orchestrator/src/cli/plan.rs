@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::report::statistics::rounded;
 use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
+use latlab_core::boot::needs_hand;
 use latlab_core::campaign::model::{Boot, Cell, Cpus};
 use latlab_core::diagnostic::JsonDiagnostic;
 use latlab_core::latency::exceedance::{cycles_to_see, rate_seen_by};
@@ -41,6 +42,8 @@ struct TargetReport<'a> {
     schedule: &'a TargetSchedule,
     /// When it would end if it began now: UTC, RFC 3339.
     estimated_end: Option<String>,
+    /// Why somebody has to go there if a kernel hangs; absent: nobody has to.
+    needs_hand: Option<&'static str>,
 }
 
 /// Runs the verb.
@@ -65,16 +68,23 @@ fn end(now: Timestamp, estimated_ns: u64) -> Option<Timestamp> {
 }
 
 fn report(selection: &Selection, now: Timestamp) -> Report<'_> {
-    let target =
-        |schedule| TargetReport { schedule, estimated_end: end(now, schedule.estimated_ns).map(|end| end.to_string()) };
     let mut notes = selection.warnings.clone();
     notes.extend(selection.unsupported.iter().map(|misfit| misfit.diagnostic.clone()));
     Report {
         campaign: &selection.campaign.campaign.name,
-        targets: selection.schedule.targets.iter().map(target).collect(),
+        targets: selection.schedule.targets.iter().map(|schedule| target_report(selection, schedule, now)).collect(),
         estimated_ns: selection.schedule.estimated_ns(),
         cells: &selection.campaign.campaign.cells,
         diagnostics: notes.to_json(),
+    }
+}
+
+fn target_report<'a>(selection: &'a Selection, schedule: &'a TargetSchedule, now: Timestamp) -> TargetReport<'a> {
+    let loaded = selection.targets.iter().find(|loaded| loaded.target.name == schedule.target);
+    TargetReport {
+        schedule,
+        estimated_end: end(now, schedule.estimated_ns).map(|end| end.to_string()),
+        needs_hand: loaded.filter(|_| schedule.reboots > 0).and_then(|loaded| needs_hand(&loaded.target)),
     }
 }
 
@@ -94,7 +104,7 @@ fn text(selection: &Selection, now: Timestamp) -> String {
                 target.target.clone(),
                 format!("{}{}", cell.name, if blocked { " (*)" } else { "" }),
                 format!("{}/{}", run.repetition, campaign.plan.repeat),
-                boot(&settings.boot),
+                format!("{}{}", if run.reboot { "> " } else { "" }, boot(&settings.boot)),
                 cpus(&settings.measure.cpus),
                 format_duration(settings.measure.interval_ns),
                 length(&settings.length),
@@ -115,13 +125,28 @@ fn text(selection: &Selection, now: Timestamp) -> String {
         let time = format_duration(whole_seconds(target.estimated_ns));
         let end = end(now, target.estimated_ns)
             .map_or(String::new(), |end| format!(", ends about {}", end.strftime("%Y-%m-%d %H:%M UTC")));
-        out += &format!("{}: {runs} {plural}, about {time}{end}\n", target.target);
+        let reboots = match target.reboots {
+            0 => String::new(),
+            n => format!(", at most {n} reboots (>, and one at the end)"),
+        };
+        out += &format!("{}: {runs} {plural}{reboots}, about {time}{end}\n", target.target);
+    }
+    for loaded in selection.targets.iter().filter(|loaded| reboots(selection, &loaded.target.name)) {
+        let name = &loaded.target.name;
+        out += &match needs_hand(&loaded.target) {
+            Some(why) => format!("{name}: needs a hand if it hangs: {why}\n"),
+            None => format!("{name}: comes back by itself if a kernel hangs\n"),
+        };
     }
     out += &confidence(&campaign.cells);
     for misfit in &selection.unsupported {
         out += &format!("(*) {}: latlab run refuses {}\n", misfit.diagnostic.message, misfit.cells.join(", "));
     }
     out
+}
+
+fn reboots(selection: &Selection, target: &str) -> bool {
+    selection.schedule.targets.iter().any(|schedule| schedule.target == target && schedule.reboots > 0)
 }
 
 /// What a run of each length can show at all, and whether that is enough for the shares that the gate limits.

@@ -5,6 +5,7 @@ use super::{Common, Format, logging};
 use crate::exit::Exit;
 use crate::progress::Progress;
 use crate::report::{
+    night::{self, Asked, Night},
     stored::{self, Stored},
     text,
 };
@@ -208,6 +209,13 @@ struct ResultLine<'a> {
     result: &'a RunResult,
 }
 
+/// The line after them, where the campaign has `[gate.baseline]`: as `latlab gate --format json`.
+#[derive(Debug, Serialize)]
+struct NightLine<'a> {
+    event: &'static str,
+    gate: &'a Night,
+}
+
 /// Cells that were never planned.
 #[derive(Debug, Serialize)]
 struct LeftOutLine<'a> {
@@ -340,17 +348,70 @@ fn carry_out(common: &Common, writer: ExecutionWriter, first: Wish, wait: Option
         let (wishes, wish) = Wishes::new(first).map_err(Refused::Signals)?;
         let ask_bars = bars.clone();
         tokio::spawn(wishes.watch(move |ask| ask_bars.suspend(ask)));
-        Ok::<_, Refused>(runner::execute(writer, progress, wish, wait).await?)
+        let (mut summary, mut progress) = runner::execute(writer, progress, wish.clone(), wait).await?;
+        // A cell that is worse than its baseline is measured again before that fails the night.
+        while *wish.borrow() == Wish::Finish && summary.is_whole() {
+            let again = to_confirm(&directory)?;
+            if again.is_empty() {
+                break;
+            }
+            for (cell, target) in &again {
+                complain(&format!("{cell} on {target} is worse than its baseline: measured again to confirm"));
+            }
+            let writer = ExecutionWriter::extend(ExecutionDir::open(directory.path())?, &again)?;
+            (summary, progress) = runner::execute(writer, progress, wish.clone(), wait).await?;
+        }
+        Ok::<_, Refused>((summary, progress))
     });
     // A question that nobody answers must not keep the process.
     runtime.shutdown_background();
     match result {
         Ok((summary, progress)) => {
             progress.finish();
+            // With the runs that were added.
+            let directory = ExecutionDir::open(directory.path()).unwrap_or(directory);
             show(common, &directory, &summary);
-            summary.exit()
+            let night = if summary.left_measuring() { Exit::Success } else { show_night(common, &directory) };
+            Exit::combine([summary.exit(), night])
         }
         Err(refused) => refused.report(),
+    }
+}
+
+fn judged_night(directory: &ExecutionDir) -> Result<Option<Night>, StoreError> {
+    let relative = directory.plan().campaign.cells.iter().any(|cell| cell.settings.gate.baseline.is_some());
+    if !relative || directory.is_gone() {
+        return Ok(None);
+    }
+    let store = Store::open(directory.path().parent().unwrap_or(directory.path()))?;
+    let directory = ExecutionDir::open(directory.path())?;
+    Ok(Some(night::judge(&store, &[directory], &Asked::default())?.0))
+}
+
+/// The cells that are worse than their baseline, but not for certain: cell and target.
+fn to_confirm(directory: &ExecutionDir) -> Result<Vec<(String, String)>, StoreError> {
+    let Some(night) = judged_night(directory)? else { return Ok(Vec::new()) };
+    let suspicious = night.cells.into_iter().filter(|cell| cell.confirms && cell.outcome == night::Outcome::Suspicious);
+    Ok(suspicious.map(|cell| (cell.cell, cell.target)).collect())
+}
+
+/// The gate against baselines, where the campaign has one. Runs that are not over are said elsewhere.
+fn show_night(common: &Common, directory: &ExecutionDir) -> Exit {
+    match judged_night(directory) {
+        Ok(None) => Exit::Success,
+        Ok(Some(night)) => {
+            match common.format {
+                Format::Json => print_line(&NightLine { event: "gate", gate: &night }),
+                Format::Text => {
+                    let _ = writeln!(std::io::stdout(), "\n{}", night.text());
+                }
+            }
+            night.exit()
+        }
+        Err(error) => {
+            complain(&format!("error: {error}"));
+            Exit::Store
+        }
     }
 }
 
@@ -368,8 +429,10 @@ fn show(common: &Common, directory: &ExecutionDir, summary: &Summary) {
             complain(&format!("error: {error}"));
         }
     }
-    for end in summary.runs.iter().filter(|end| matches!(end.outcome, Outcome::Refused | Outcome::Failed)) {
-        complain(&format!("{}: not measured: {}", end.run, end.detail.as_deref().unwrap_or("no reason is known")));
+    let not_measured = |end: &&RunEnd| matches!(end.outcome, Outcome::Refused | Outcome::NotBooted | Outcome::Failed);
+    for end in summary.runs.iter().filter(not_measured) {
+        let what = if end.outcome == Outcome::NotBooted { "not booted" } else { "not measured" };
+        complain(&format!("{}: {what}: {}", end.run, end.detail.as_deref().unwrap_or("no reason is known")));
     }
     for error in &summary.store {
         complain(&format!("error: {error}"));

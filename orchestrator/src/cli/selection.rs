@@ -43,7 +43,7 @@ pub struct Selection {
 
 impl SelectionArgs {
     /// Reads campaign and targets and fits them; where something is wrong, prints it and gives the exit code.
-    /// Cells that need what is not supported yet are still in it: see [`Selection::refuse_unsupported`].
+    /// Cells that need what is not supported yet are still in it: see [`Selection::leave_unsupported`].
     pub fn load(&self, common: &Common) -> Result<Selection, Exit> {
         let selection = self.read(&Library::of_user()).map_err(|found| {
             print(common, &found);

@@ -5,10 +5,11 @@ use super::run::ResultsArgs;
 use super::{Common, Format};
 use crate::exit::Exit;
 use crate::report::stored::{self, Stored};
-use crate::report::text;
+use crate::report::text::{self, sparkline};
 use crate::report::{published, statistics};
 use crate::store::{Store, StoreError};
 use latlab_core::compare::published_for;
+use latlab_core::latency::blocks::Series;
 use std::io::Write;
 
 /// Shows stored runs: what was measured, the figures, and what they are worth.
@@ -52,8 +53,14 @@ fn show(common: &Common, args: &Args) -> Result<(), StoreError> {
             }
             (Format::Text, stored) => {
                 let separator = if number > 0 { "\n" } else { "" };
+                let picture = match (stored, cell) {
+                    (Stored::Measured(_, segments), Some(cell)) => {
+                        sparkline::over_time(&Series::new(segments, cell.settings.measure.block_ns), text::WIDTH)
+                    }
+                    _ => String::new(),
+                };
                 let statistics = statistics.map(|s| format!("\n{}", statistics::render(&s, text::WIDTH)));
-                print(&format!("{separator}{}{}", text_of(stored), statistics.unwrap_or_default()));
+                print(&format!("{separator}{}{picture}{}", text_of(stored), statistics.unwrap_or_default()));
             }
         }
     }

@@ -168,7 +168,7 @@ error: no target `cyclon-v`
 1 | cyclon-v
   | ^^^^^^^^ did you mean `cyclone-v`?
   |
-  = help: looked for DIR/targets/cyclon-v.toml, and among those built in; known: beaglebone-black, cyclone-v, imx93-evk, local, pandaboard-omap4460, zynq-zc702"
+  = help: looked for DIR/targets/cyclon-v.toml, and among those built in; known: beaglebone-black, cyclone-v, generic-aarch64, generic-armv7, generic-x86_64, imx93-evk, local, ok-mx93, pandaboard-omap4460, zynq-zc702"
     );
     let missing = dir.path().join("a.toml");
     assert!(shown(missing.to_str().unwrap()).starts_with("error: cannot read DIR/a.toml: no such file\n"));

@@ -131,6 +131,8 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
+    /// The board reboots into what the cell asks for.
+    Booting,
     /// Facts, boot check, spec.
     Preparing,
     /// Spec to the board.
@@ -153,6 +155,7 @@ impl Stage {
     /// As shown.
     pub fn name(self) -> &'static str {
         match self {
+            Stage::Booting => "booting",
             Stage::Preparing => "preparing",
             Stage::Submitting => "submitting",
             Stage::Measuring => "measuring",

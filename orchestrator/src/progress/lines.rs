@@ -133,6 +133,7 @@ fn outcome_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Judged => "judged",
         Outcome::Refused => "refused",
+        Outcome::NotBooted => "not booted",
         Outcome::Lost => "board lost",
         Outcome::Detached => "left measuring",
         Outcome::Skipped => "not begun",

@@ -6,7 +6,6 @@ use comfy_table::CellAlignment;
 use latlab_core::compare::{Compared, Comparison, Differences, Differing, Extent, Outcome, Untold};
 use latlab_core::latency::{Interval, Stated};
 use latlab_core::quantity::{count, duration, latency, micros};
-use std::fmt::Write as _;
 
 /// A comparison: what else differs first, then the metrics; in at most `width` columns where words allow it.
 pub fn render(comparison: &Comparison, width: usize) -> String {
@@ -25,7 +24,8 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     out.push_str(&unknown(comparison.differences.unknown_that_matters(), width));
     out.push('\n');
     out.push_str(&metrics(&comparison.metrics, width));
-    out.push_str(&notes(comparison, width));
+    out.push('\n');
+    sentences(comparison).iter().for_each(|text| out.push_str(&wrapped(text, 0, width)));
     out
 }
 
@@ -45,26 +45,27 @@ pub fn render_differences(a: &Extent, b: &Extent, differences: &Differences, wid
 }
 
 fn extents(a: &Extent, b: &Extent, width: usize) -> String {
-    let mut out = String::new();
-    for (letter, side) in [("A", a), ("B", b)] {
-        let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
-        let mut text = format!("{letter}: {}: {}", side.name, plural(side.runs.len(), "run"));
-        match side.boots_known {
-            true => text += &format!(" in {}", plural(side.boots, "boot")),
-            false => text += ", boots unknown (each run taken as one)",
-        }
-        if let Some(ns) = side.measured_ns {
-            text += &format!(", {}", duration(ns));
-        }
-        if let Some(cycles) = side.cycles {
-            text += &format!(", {} cycles", count(cycles));
-        }
-        if let Some(validity) = side.worst_validity {
-            text += &format!(", {validity}");
-        }
-        out.push_str(&wrapped(&text, 0, width));
+    wrapped(&extent("A", a), 0, width) + &wrapped(&extent("B", b), 0, width)
+}
+
+/// How much a side is, in words.
+pub(crate) fn extent(letter: &str, side: &Extent) -> String {
+    let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
+    let mut text = format!("{letter}: {}: {}", side.name, plural(side.runs.len(), "run"));
+    match side.boots_known {
+        true => text += &format!(" in {}", plural(side.boots, "boot")),
+        false => text += ", boots unknown (each run taken as one)",
     }
-    out
+    if let Some(ns) = side.measured_ns {
+        text += &format!(", {}", duration(ns));
+    }
+    if let Some(cycles) = side.cycles {
+        text += &format!(", {} cycles", count(cycles));
+    }
+    if let Some(validity) = side.worst_validity {
+        text += &format!(", {validity}");
+    }
+    text
 }
 
 fn differing_table(title: &str, differing: &[&Differing], width: usize) -> String {
@@ -80,6 +81,12 @@ fn differing_table(title: &str, differing: &[&Differing], width: usize) -> Strin
 }
 
 fn unknown<'a>(unknown: impl Iterator<Item = &'a Untold>, width: usize) -> String {
+    let all = untold(unknown);
+    if all.is_empty() { String::new() } else { format!("\nunknown\n{}", wrapped(&all.join(", "), 2, width)) }
+}
+
+/// What is unknown, and on which side.
+pub(crate) fn untold<'a>(unknown: impl Iterator<Item = &'a Untold>) -> Vec<String> {
     let one = |untold: &Untold| {
         let side = match (untold.on_a, untold.on_b) {
             (true, true) => "both",
@@ -88,16 +95,26 @@ fn unknown<'a>(unknown: impl Iterator<Item = &'a Untold>, width: usize) -> Strin
         };
         format!("{} ({side})", untold.key.name)
     };
-    let all: Vec<String> = unknown.map(one).collect();
-    if all.is_empty() { String::new() } else { format!("\nunknown\n{}", wrapped(&all.join(", "), 2, width)) }
+    unknown.map(one).collect()
 }
 
 fn metrics(metrics: &[Compared], width: usize) -> String {
     let mut table = plain_table(width);
-    table.set_header(["", "A", "B", "B − A", "95 %", "effect", ""]);
+    table.set_header(METRIC_HEAD);
+    for row in metric_rows(metrics) {
+        table.add_row(row);
+    }
+    table.column_iter_mut().skip(1).take(5).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table_text(&table)
+}
+
+/// Headings of [`metric_rows`].
+pub(crate) const METRIC_HEAD: [&str; 7] = ["", "A", "B", "B − A", "95 %", "effect", ""];
+
+/// A row for each metric that a side tells.
+pub(crate) fn metric_rows(metrics: &[Compared]) -> Vec<[String; 7]> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    // What neither side tells needs no line of its own; below it is said.
-    for metric in metrics.iter().filter(|m| !(m.a.is_empty() && m.b.is_empty() && m.metric != "max")) {
+    let row = |metric: &Compared| {
         let unit = |value: f64| figure(value, &metric.unit);
         let side = |values: &[f64]| match values.is_empty() {
             true => "-".to_owned(),
@@ -109,7 +126,7 @@ fn metrics(metrics: &[Compared], width: usize) -> String {
         };
         let between = |i: Interval| format!("{} to {}", signed(i.low), signed(i.high));
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        table.add_row([
+        [
             named(metric),
             side(&metric.a),
             side(&metric.b),
@@ -117,10 +134,10 @@ fn metrics(metrics: &[Compared], width: usize) -> String {
             or_none(metric.interval.map(between)),
             or_none(metric.effect.map(|effect| format!("{effect:+.1}"))),
             outcome_name(metric.outcome).to_owned(),
-        ]);
-    }
-    table.column_iter_mut().skip(1).take(5).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
-    table_text(&table) + &reasons(metrics, width)
+        ]
+    };
+    // What neither side tells needs no line of its own; the sentences below say it.
+    metrics.iter().filter(|m| !(m.a.is_empty() && m.b.is_empty() && m.metric != "max")).map(row).collect()
 }
 
 fn named(metric: &Compared) -> String {
@@ -140,8 +157,8 @@ pub fn outcome_name(outcome: Outcome) -> &'static str {
 }
 
 /// Why more cannot be said, once for all metrics that share the reason; and what the boots showed.
-fn reasons(metrics: &[Compared], width: usize) -> String {
-    let mut out = String::from("\n");
+fn reasons(metrics: &[Compared]) -> Vec<String> {
+    let mut out = Vec::new();
     let undecided =
         |m: &&Compared| matches!(m.outcome, Outcome::CannotTell | Outcome::Observed | Outcome::NotComparable);
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -152,12 +169,11 @@ fn reasons(metrics: &[Compared], width: usize) -> String {
         }
     }
     for (words, names) in said {
-        out.push_str(&wrapped(&format!("{}: {words}.", names.join(", ")), 0, width));
+        out.push(format!("{}: {words}.", names.join(", ")));
     }
     for metric in metrics.iter().filter(|m| m.metric == "max" && m.a.len() + m.b.len() > 2) {
         let side = |values: &[f64]| values.iter().map(|v| level(*v, &metric.unit)).collect::<Vec<_>>().join(", ");
-        let text = format!("{} by boot: A {}; B {}.", named(metric), side(&metric.a), side(&metric.b));
-        out.push_str(&wrapped(&text, 0, width));
+        out.push(format!("{} by boot: A {}; B {}.", named(metric), side(&metric.a), side(&metric.b)));
     }
     out
 }
@@ -175,8 +191,9 @@ fn figure(value: f64, unit: &str) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
-fn notes(comparison: &Comparison, width: usize) -> String {
-    let mut out = String::new();
+/// Why more cannot be said, and what must be known to read the metrics rightly.
+pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
+    let mut out = reasons(&comparison.metrics);
     let find = |metric: &str| comparison.metrics.iter().find(|m| m.metric == metric);
     if let Some((max, cycles)) = find("max").and_then(|max| Some((max, max.at_cycles?))) {
         let mut text = format!("Maxima are observed ones at {} cycles on both sides, no bounds.", count(cycles));
@@ -188,7 +205,7 @@ fn notes(comparison: &Comparison, width: usize) -> String {
             let (a, b) = (whole(comparison.a.max_ns), whole(comparison.b.max_ns));
             text += &format!(" The largest of all cycles: A {a}, B {b}.");
         }
-        out.push_str(&wrapped(&text, 0, width));
+        out.push(text);
     }
     for metric in &comparison.metrics {
         if let Some(Stated::Figure(i)) = metric.within_runs {
@@ -198,13 +215,14 @@ fn notes(comparison: &Comparison, width: usize) -> String {
                 figure(i.low, "ns"),
                 figure(i.high, "ns")
             );
-            out.push_str(&wrapped(&text, 0, width));
+            out.push(text);
         }
     }
     if comparison.metrics.iter().any(|m| m.outcome == Outcome::Observed) {
-        out.push_str(&wrapped("Better or worse is said from three boots a side on.", 0, width));
+        out.push("Better or worse is said from three boots a side on.".to_owned());
     }
-    let forced = if comparison.forced { "INVALID runs are among them: nothing here may be relied on.\n" } else { "" };
-    let _ = write!(out, "{forced}");
+    if comparison.forced {
+        out.push("INVALID runs are among them: nothing here may be relied on.".to_owned());
+    }
     out
 }

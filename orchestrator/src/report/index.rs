@@ -7,6 +7,7 @@ use super::stored::{self, Stored};
 use crate::store::{ExecutionDir, RunDir, Store, StoreError};
 use latlab_core::judgement::{Validity, Verdict};
 use latlab_core::result::{Bound, Figure, QUANTILES, RunResult};
+pub use latlab_core::trend::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -86,6 +87,16 @@ impl Entry {
         self.execution == execution && self.run == run
     }
 
+    /// What the figure of `metric` surely reaches, where only a lower bound is known.
+    pub fn lower_bound(&self, metric: Metric) -> Option<f64> {
+        let figure = match metric {
+            Metric::Max => self.max,
+            Metric::Quantile(q) => self.quantiles.get(q).copied(),
+            Metric::Mean | Metric::Missed => None,
+        };
+        figure.filter(|figure| figure.bound == Bound::Above).map(|figure| figure.ns as f64)
+    }
+
     /// The figure of `metric`, in its unit; `None` without one, or where only a lower bound is known.
     pub fn figure(&self, metric: Metric) -> Option<f64> {
         let exact = |figure: Figure| (figure.bound != Bound::Above).then_some(figure.ns as f64);
@@ -95,42 +106,6 @@ impl Entry {
             Metric::Missed => Some(self.missed as f64),
             Metric::Quantile(q) => self.quantiles.get(q).copied().and_then(exact),
         }
-    }
-}
-
-/// A figure of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
-    /// Largest latency, ns.
-    Max,
-    /// Mean latency, ns.
-    Mean,
-    /// Missed periods.
-    Missed,
-    /// One of [`QUANTILES`], ns.
-    Quantile(&'static str),
-}
-
-impl Metric {
-    /// Names and what they mean.
-    pub const ALL: [(&'static str, Metric); 7] = [
-        ("max", Metric::Max),
-        ("p99.99", Metric::Quantile("0.9999")),
-        ("p99.9", Metric::Quantile("0.999")),
-        ("p99", Metric::Quantile("0.99")),
-        ("p50", Metric::Quantile("0.5")),
-        ("mean", Metric::Mean),
-        ("missed", Metric::Missed),
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, metric)| *metric == self).map_or("", |(name, _)| name)
-    }
-
-    /// By its name.
-    pub fn named(name: &str) -> Option<Metric> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The recipe's checks for people.
 
 use super::text::{plain_table, table_text, wrapped};
-use latlab_core::recipe::{Check, Outcome, Recipe};
+use latlab_core::recipe::Check;
+pub(super) use latlab_core::recipe::{Outcome, Recipe};
 
 /// The word of an outcome.
 pub fn word(outcome: Outcome) -> &'static str {
@@ -22,7 +23,7 @@ pub fn counts(recipe: &Recipe) -> String {
 }
 
 /// Worst first, the recipe's order within.
-fn by_outcome(recipe: &Recipe) -> Vec<&Check> {
+pub(super) fn by_outcome(recipe: &Recipe) -> Vec<&Check> {
     let mut checks: Vec<&Check> = recipe.checks.iter().collect();
     checks.sort_by_key(|check| match check.outcome {
         Outcome::Fail => 0,

@@ -12,7 +12,6 @@ use latlab_core::quantity::{count, duration, latency};
 use latlab_core::result::RunResult;
 use latprobe::stream::Folded;
 use serde::Serialize;
-use std::fmt::Write as _;
 
 /// A run with its statistics, as `latlab show --format json` prints it.
 #[derive(Debug, Serialize)]
@@ -38,25 +37,39 @@ pub fn assess(result: &RunResult, segments: &[Folded], settings: &Settings) -> A
 /// Every statement and, where there is none, why; in at most `width` columns.
 pub fn render(assessment: &Assessment, width: usize) -> String {
     let mut out = String::from("statistics (docs/statistics.md)\n");
-    let mut say = |text: &str| out.push_str(&wrapped(text, 2, width));
-    say(&maximum(&assessment.maximum_expected));
+    statements(assessment).iter().for_each(|text| out.push_str(&wrapped(text, 2, width)));
+    if !assessment.exceedances.is_empty() {
+        let mut table = plain_table(width);
+        table.set_header(EVENT_HEAD);
+        for row in event_rows(&assessment.exceedances) {
+            table.add_row(row);
+        }
+        out.push_str(&table_text(&table));
+        rateless(&assessment.exceedances).iter().for_each(|text| out.push_str(&wrapped(text, 2, width)));
+    }
+    out
+}
+
+/// What the run lets one say, a sentence each.
+pub(crate) fn statements(assessment: &Assessment) -> Vec<String> {
+    let mut out = vec![maximum(&assessment.maximum_expected)];
     if let Some(rate) = assessment.rate_seen {
-        say(&format!(
+        out.push(format!(
             "Shown with 95 % confidence: what happens at least once in {} cycles.",
             count(rounded(1.0 / rate))
         ));
     }
-    match &assessment.drift {
-        Stated::NotApplicable(reason) => say(&format!("Drift: not applicable: {reason}.")),
-        Stated::Figure(drift) => say(&format!(
+    out.push(match &assessment.drift {
+        Stated::NotApplicable(reason) => format!("Drift: not applicable: {reason}."),
+        Stated::Figure(drift) => format!(
             "{}: median of the maxima of {} blocks {} in the first third, {} in the last (Mann–Whitney p = {:.2}).",
             if drift.test.p < 0.01 { "DRIFT" } else { "No drift seen" },
             duration(drift.block_ns),
             latency(drift.first.median_ns),
             latency(drift.last.median_ns),
             drift.test.p
-        )),
-    }
+        ),
+    });
     if let Some(outliers) = &assessment.outliers {
         let named: Vec<String> = outliers
             .samples
@@ -64,14 +77,11 @@ pub fn render(assessment: &Assessment, width: usize) -> String {
             .map(|s| format!("{} after {} ({})", latency(s.latency_ns), duration(s.since_start_ns), place(s)))
             .collect();
         let plural = if named.len() == 1 { "" } else { "s" };
-        say(&format!(
+        out.push(format!(
             "Lone outlier{plural}: {}; all other samples are at most {}.",
             named.join(", "),
             latency(outliers.next_ns)
         ));
-    }
-    if !assessment.exceedances.is_empty() {
-        out.push_str(&events(&assessment.exceedances, width));
     }
     out
 }
@@ -106,11 +116,12 @@ fn number(value: f64) -> String {
     if (0.01..10_000.0).contains(&value) || value == 0.0 { format!("{value:.2}") } else { format!("{value:.2e}") }
 }
 
-fn events(exceedances: &[Exceedance], width: usize) -> String {
-    let mut table = plain_table(width);
-    table.set_header(["above", "events", "per hour (95 %)", "per cycle (95 %)"]);
-    let mut notes = String::new();
-    for found in exceedances {
+/// Headings of [`event_rows`].
+pub(crate) const EVENT_HEAD: [&str; 4] = ["above", "events", "per hour (95 %)", "per cycle (95 %)"];
+
+/// A row for each limit.
+pub(crate) fn event_rows(exceedances: &[Exceedance]) -> Vec<[String; 4]> {
+    let row = |found: &Exceedance| {
         let rate = |rate: Stated<(f64, Interval)>| match rate {
             Stated::Figure((_, interval)) if found.events == 0 => format!("≤ {}", number(interval.high)),
             Stated::Figure((rate, interval)) => {
@@ -118,19 +129,16 @@ fn events(exceedances: &[Exceedance], width: usize) -> String {
             }
             Stated::NotApplicable(_) => "-".to_owned(),
         };
-        table.add_row([
-            latency(found.limit_ns),
-            found.events.to_string(),
-            rate(found.per_hour()),
-            rate(found.per_cycle()),
-        ]);
-        if let Stated::NotApplicable(reason) = &found.expected {
-            let _ = write!(
-                notes,
-                "{}",
-                wrapped(&format!("Above {}: no rate: {reason}.", latency(found.limit_ns)), 2, width)
-            );
-        }
-    }
-    table_text(&table) + &notes
+        [latency(found.limit_ns), found.events.to_string(), rate(found.per_hour()), rate(found.per_cycle())]
+    };
+    exceedances.iter().map(row).collect()
+}
+
+/// Why there is no rate, for limits that have none.
+pub(crate) fn rateless(exceedances: &[Exceedance]) -> Vec<String> {
+    let why = |found: &Exceedance| match &found.expected {
+        Stated::NotApplicable(reason) => Some(format!("Above {}: no rate: {reason}.", latency(found.limit_ns))),
+        Stated::Figure(_) => None,
+    };
+    exceedances.iter().filter_map(why).collect()
 }

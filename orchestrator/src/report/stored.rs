@@ -126,7 +126,11 @@ fn altered(run: &RunDir) -> Result<Vec<String>, StoreError> {
 fn contact_times(contacts: &[Contact], segments: &[Folded]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let of_boot = |boot: &str| {
         let own = contacts.iter().filter(|contact| contact.boot_id == boot);
-        own.map(|contact| (contact.mono_ns.saturating_sub(contact.took_ns), contact.mono_ns)).collect()
+        own.map(|contact| {
+            let took_ns = contact.took_ns.saturating_add(contact.connect_ns);
+            (contact.mono_ns.saturating_sub(took_ns), contact.mono_ns)
+        })
+        .collect()
     };
     segments.iter().filter_map(|s| s.header.as_ref()).map(|h| (h.segment, of_boot(&h.boot_id))).collect()
 }

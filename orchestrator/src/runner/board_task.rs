@@ -1,4 +1,5 @@
-use super::execution::{holds, resets_of, state_of};
+use super::boots::Boots;
+use super::execution::{changes_boot, holds, resets_of, state_of};
 use super::run_task::RunTask;
 use super::{Context, RunEnd};
 use crate::board::{Board, BoardError, Deployed};
@@ -19,6 +20,8 @@ pub(super) struct BoardTask {
     pub(super) runs: Vec<Standing>,
     /// A process before this one may have left the board locked.
     pub(super) held: bool,
+    /// A process before this one may have left its boot choice on the board.
+    pub(super) boot_changed: bool,
 }
 
 /// A run, and where it stands by the journal.
@@ -45,6 +48,8 @@ pub(super) struct BoardEnd {
 /// Why a board is left before all is done.
 pub(super) enum Stopped {
     Board(BoardError),
+    /// The board needs a hand, or boots something else than before.
+    Boot(String),
     /// On request.
     Wished,
     Store(StoreError),
@@ -67,7 +72,8 @@ impl BoardTask {
         };
         let runs = plan.runs_of(&target.name).map(standing).collect();
         let held = holds(entries, &target.name);
-        Self { context, target, runs, held }
+        let boot_changed = changes_boot(entries, &target.name);
+        Self { context, target, runs, held, boot_changed }
     }
 
     pub(super) async fn run(self) -> BoardEnd {
@@ -75,6 +81,7 @@ impl BoardTask {
         match self.carry_out(&mut end.runs).await {
             Ok(()) | Err(Stopped::Wished) => {}
             Err(Stopped::Board(error)) => end.error = Some((error.to_string(), Exit::of_board(&error))),
+            Err(Stopped::Boot(reason)) => end.error = Some((reason, Exit::Board)),
             Err(Stopped::Store(error)) => end.store = Some(error),
         }
         let error =
@@ -84,7 +91,8 @@ impl BoardTask {
     }
 
     async fn carry_out(&self, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        if !self.held && self.runs.iter().all(|standing| matches!(standing.state, State::Over(_))) {
+        let over = |standing: &Standing| matches!(standing.state, State::Over(_));
+        if !self.held && !self.boot_changed && self.runs.iter().all(over) {
             return Ok(());
         }
         let _turn = self.turn().await?;
@@ -95,7 +103,8 @@ impl BoardTask {
     }
 
     async fn on_board(&self, board: &Board, ends: &mut Vec<RunEnd>) -> Result<(), Stopped> {
-        let mut deployed = self.set_up(board).await?;
+        let mut boots = Boots::new(&self.context, board, self.boot_changed)?;
+        let mut deployed = self.set_up(board, &boots).await?;
         let mut result = Ok(());
         for standing in &self.runs {
             let state = standing.state;
@@ -103,7 +112,16 @@ impl BoardTask {
             if matches!(state, State::Over(_)) || waits {
                 continue;
             }
-            match RunTask::new(&self.context, board, &deployed, standing)?.drive().await {
+            if matches!(state, State::Planned)
+                && let Some((end, stopped)) = self.not_ready(&mut boots, &standing.run).await?
+            {
+                ends.push(end);
+                match stopped {
+                    Some(stopped) => return Err(stopped),
+                    None => continue,
+                }
+            }
+            match RunTask::new(&self.context, board, &mut boots, &deployed, standing)?.drive().await {
                 Ok((end, place)) => {
                     deployed = place;
                     let gone = matches!(end.outcome, Outcome::Lost | Outcome::Detached);
@@ -120,6 +138,11 @@ impl BoardTask {
         }
         let held = result.is_err() || ends.iter().any(|end| matches!(end.outcome, Outcome::Lost | Outcome::Detached));
         if !held {
+            if boots.is_changed() {
+                self.put_back(&mut boots).await?;
+                // The reboot has taken the probe on a tmpfs, and made the lock stale.
+                deployed = self.take(board).await?;
+            }
             self.unlock(board, &deployed).await?;
         }
         result

@@ -2,7 +2,7 @@ use super::board_task::{BoardEnd, BoardTask};
 use super::{Context, RunEnd, Summary};
 use crate::progress::{Event, Progress};
 use crate::store::{ExecutionDir, ExecutionWriter, Plan, StoreError, journal};
-use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, holds_board, replay, resets};
+use latlab_core::run_state::{Mark, Outcome, State, Step, Wish, boot_is_changed, holds_board, replay, resets};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -142,8 +142,14 @@ pub(crate) fn holds(entries: &[journal::Entry], target: &str) -> bool {
     holds_board(board.map(|entry| (entry.step, entry.mark)))
 }
 
-/// Whether there is something left to do, by the journal: runs, or a lock to be given back.
+/// Whether the execution may have left its own boot choice on `target`, by the journal.
+pub(crate) fn changes_boot(entries: &[journal::Entry], target: &str) -> bool {
+    let board = entries.iter().filter(|entry| entry.target.as_deref() == Some(target));
+    boot_is_changed(board.map(|entry| (entry.step, entry.mark)))
+}
+
+/// Whether there is something left to do, by the journal: runs, a boot choice to be put back, or a lock to be given back.
 pub(crate) fn is_unfinished(plan: &Plan, entries: &[journal::Entry]) -> bool {
     plan.runs.iter().any(|run| !matches!(state_of(entries, &run.name), State::Over(_)))
-        || plan.targets.iter().any(|target| holds(entries, &target.name))
+        || plan.targets.iter().any(|target| holds(entries, &target.name) || changes_boot(entries, &target.name))
 }

@@ -5,6 +5,7 @@
 //! always what the journal says, and a journal without entries says *planned*.
 
 mod board_task;
+mod boots;
 mod execution;
 mod outcome;
 mod queue;

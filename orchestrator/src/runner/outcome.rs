@@ -35,7 +35,7 @@ impl RunEnd {
         match self.outcome {
             Outcome::Lost => Exit::Board,
             Outcome::Detached => Exit::Detached,
-            Outcome::Refused | Outcome::Skipped | Outcome::Failed => Exit::Invalid,
+            Outcome::Refused | Outcome::NotBooted | Outcome::Skipped | Outcome::Failed => Exit::Invalid,
             Outcome::Judged => match judgement.map(|j| (j.verdict, j.validity)) {
                 Some((Verdict::Fail, _)) => Exit::GateFailed,
                 Some((_, Validity::Invalid)) | None => Exit::Invalid,
@@ -51,6 +51,12 @@ impl Summary {
         let store = self.store.iter().map(|_| Exit::Store);
         let boards = self.boards.iter().map(|(_, _, exit)| *exit);
         Exit::combine(self.runs.iter().map(RunEnd::exit).chain(store).chain(boards))
+    }
+
+    /// Every planned run was measured and judged.
+    pub fn is_whole(&self) -> bool {
+        let judged = self.runs.iter().all(|run| run.outcome == Outcome::Judged);
+        judged && self.boards.is_empty() && self.store.is_empty()
     }
 
     /// A run is on its board still.

@@ -2,6 +2,7 @@
 
 use super::Log;
 use super::board_task::{BoardTask, Stopped};
+use super::boots::Boots;
 use super::queue::{Place, Waiting};
 use crate::board::{Board, BoardError, Deployed, Fault};
 use crate::progress::Event;
@@ -88,11 +89,11 @@ impl BoardTask {
 
     /// Reaches the board and takes it. A board that has a run of ours may be booting after a reset, or be busy with its
     /// load: it is waited for. One that somebody else holds is waited for where that is wished.
-    pub(super) async fn set_up(&self, board: &Board) -> Result<Deployed, Stopped> {
+    pub(super) async fn set_up(&self, board: &Board, boots: &Boots<'_>) -> Result<Deployed, Stopped> {
         let (begun, patience) = (Instant::now(), self.patience()?);
         let mut retry = FIRST_RETRY;
         loop {
-            let error = match self.try_set_up(board).await {
+            let error = match self.try_set_up(board, boots).await {
                 Err(Stopped::Board(error)) => error,
                 other => return other,
             };
@@ -132,9 +133,14 @@ impl BoardTask {
         Ok(longest.map(|longest: Duration| longest.max(BOOT)))
     }
 
-    async fn try_set_up(&self, board: &Board) -> Result<Deployed, Stopped> {
+    async fn try_set_up(&self, board: &Board, boots: &Boots<'_>) -> Result<Deployed, Stopped> {
+        self.step(Step::Connect, "connecting", boots.connect()).await?;
+        self.take(board).await
+    }
+
+    /// Puts the probe there and takes the lock.
+    pub(super) async fn take(&self, board: &Board) -> Result<Deployed, Stopped> {
         let plan = self.context.writer.plan();
-        self.step(Step::Connect, "connecting", board.connect()).await?;
         let deployed = self.step(Step::Deploy, "deploying latprobe", board.deploy()).await?;
         let place = if deployed.uploaded { "uploaded to" } else { "already in" };
         let mut text = format!("{}, {place} {}", deployed.version, deployed.work_dir);

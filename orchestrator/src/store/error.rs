@@ -84,7 +84,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    pub(super) fn write(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path: path.to_owned() },
             _ => Self::Write { path: path.to_owned(), source },

@@ -101,6 +101,16 @@ impl ExecutionWriter {
         Ok(Self { directory, journal: Mutex::new(journal) })
     }
 
+    /// Goes on with an execution that is over, with further runs of its cells: (cell, target) each. The plan is stored first.
+    pub fn extend(mut directory: ExecutionDir, cells: &[(String, String)]) -> Result<Self, StoreError> {
+        let journal = Journal::open(&directory.path.join("journal.jsonl"))?;
+        for (cell, target) in cells {
+            directory.plan.repeat_once_more(cell, target);
+        }
+        files::write_json(&directory.path.join("plan.json"), &directory.plan)?;
+        Ok(Self { directory, journal: Mutex::new(journal) })
+    }
+
     /// For reading.
     pub fn directory(&self) -> &ExecutionDir {
         &self.directory

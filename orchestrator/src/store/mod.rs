@@ -3,6 +3,7 @@
 //! ```text
 //! RESULTS/<execution>/plan.json       what was to be measured ([`Plan`])
 //!                     journal.jsonl   intents and outcomes ([`journal::Entry`]), append + fsync
+//!                     boot-<target>.json  what was booted there ([`BootRecord`])
 //!                     runs/<cell>-<target>-<n>/
 //!                         spec.json           as submitted to the board
 //!                         facts-before/captures.jsonl  facts-after/captures.jsonl
@@ -20,6 +21,7 @@
 //! else is written to a temporary file and renamed.
 
 mod baselines;
+mod boot_record;
 mod error;
 mod execution;
 mod files;
@@ -30,6 +32,7 @@ mod plan;
 mod run_dir;
 
 pub use baselines::{Baseline, RunName};
+pub use boot_record::{BootRecord, Booted, Chosen};
 pub use error::StoreError;
 pub(crate) use execution::now;
 pub use execution::{ExecutionDir, ExecutionWriter};

@@ -57,6 +57,22 @@ impl Plan {
         self.runs.iter().find(|run| run.name == name)
     }
 
+    /// Plans a further run of a cell on a target, last of the target's; nothing where none is planned yet.
+    pub(super) fn repeat_once_more(&mut self, cell: &str, target: &str) {
+        let of_cell = |run: &&PlannedRun| run.cell == cell && run.target == target;
+        let Some(last) = self.runs.iter().filter(of_cell).max_by_key(|run| run.repetition) else { return };
+        let repetition = last.repetition + 1;
+        // The beginning of the name is the cell's and the target's, as files may be called.
+        let stem = last.name.trim_end_matches('x');
+        let stem = stem.strip_suffix(&last.repetition.to_string()).unwrap_or(stem).to_owned();
+        let mut name = format!("{stem}{repetition}");
+        while self.run(&name).is_some() {
+            name.push('x');
+        }
+        let run_id = format!("{}.{}", self.execution, self.runs.len());
+        self.runs.push(PlannedRun { name, run_id, cell: cell.to_owned(), target: target.to_owned(), repetition });
+    }
+
     /// The runs of a target, in order.
     pub fn runs_of<'a>(&'a self, target: &'a str) -> impl Iterator<Item = &'a PlannedRun> {
         self.runs.iter().filter(move |run| run.target == target)

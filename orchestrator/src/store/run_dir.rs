@@ -347,7 +347,7 @@ impl StreamMirror {
         self.bytes
     }
 
-    /// What the stream says so far.
+    /// What the stream says so far, without its series over time.
     pub fn so_far(&self) -> &Folded {
         self.fold.so_far()
     }
@@ -377,6 +377,8 @@ impl StreamMirror {
         while let Some(record) = self.decoder.next_record() {
             self.fold.push(record);
         }
+        // Sixty boards over a night would fill the memory with what nobody looks at before the end.
+        self.fold.forget_series();
     }
 }
 

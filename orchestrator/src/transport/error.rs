@@ -160,6 +160,11 @@ impl LinkError {
         Self::Handshake { peer, text }
     }
 
+    /// The one who answers has another host key than is known.
+    pub fn is_other_host_key(&self) -> bool {
+        matches!(self, Self::HostKeyChanged { .. } | Self::HostKeyUnknown { .. })
+    }
+
     /// The machine it is about may answer later with nothing changed by hand.
     pub fn may_pass(&self) -> bool {
         matches!(

@@ -17,6 +17,7 @@ pub use ssh::sweep_stale_sockets;
 use latlab_core::target;
 use local::Local;
 use ssh::Ssh;
+use std::time::Duration;
 
 /// A way to one board.
 #[derive(Debug)]
@@ -36,12 +37,23 @@ impl Transport {
         })
     }
 
-    /// Connects, or connects anew after the link was lost; what runs on the board goes on. It may take `patience` times
-    /// what the target file allows.
-    pub async fn connect(&self, patience: u32) -> Result<(), LinkError> {
+    /// Commands on this host, whatever the board is: power switches, TFTP roots.
+    pub fn host() -> Self {
+        Self::Local(Local::new(None))
+    }
+
+    /// Connects, or connects anew after the link was lost; what runs on the board goes on. It may take `limit`.
+    pub async fn connect(&self, limit: Duration) -> Result<(), LinkError> {
         match self {
             Self::Local(_) => Ok(()),
-            Self::Ssh(ssh) => ssh.connect(patience).await,
+            Self::Ssh(ssh) => ssh.connect(limit).await,
+        }
+    }
+
+    /// From the next connection on, only these host keys are the board's; empty: those of its target file.
+    pub fn pin(&self, host_keys: &[String]) {
+        if let Self::Ssh(ssh) = self {
+            ssh.pin(host_keys);
         }
     }
 

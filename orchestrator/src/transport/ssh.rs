@@ -35,6 +35,8 @@ pub struct Ssh {
     target: String,
     destination: Destination,
     settings: target::Ssh,
+    /// Pins in place of those of the settings; empty: none.
+    pins: std::sync::Mutex<Vec<String>>,
     sessions: Semaphore,
     link: Mutex<Option<Arc<Link>>>,
 }
@@ -55,6 +57,7 @@ impl Ssh {
             target: target.to_owned(),
             destination,
             settings: settings.clone(),
+            pins: std::sync::Mutex::default(),
             sessions: Semaphore::new(SESSIONS),
             link: Mutex::new(None),
         })
@@ -64,14 +67,24 @@ impl Ssh {
         self.destination.to_string()
     }
 
-    pub(super) async fn connect(&self, patience: u32) -> Result<(), LinkError> {
+    pub(super) fn pin(&self, host_keys: &[String]) {
+        host_keys.clone_into(&mut self.pins.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    }
+
+    /// The settings with the pins that count now.
+    fn pinned(&self) -> target::Ssh {
+        let pins = self.pins.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let host_keys = if pins.is_empty() { self.settings.host_keys.clone() } else { pins };
+        target::Ssh { host_keys, ..self.settings.clone() }
+    }
+
+    pub(super) async fn connect(&self, limit: Duration) -> Result<(), LinkError> {
         self.close().await;
         if let Some(identity) = &self.settings.identity {
             config::check_identity(identity)?;
         }
         let sockets = SocketDirectory::create()?;
-        config::write(&self.target, &self.destination, &self.settings, &sockets)?;
-        let limit = Duration::from_nanos(self.settings.connect_timeout_ns) * patience;
+        config::write(&self.target, &self.destination, &self.pinned(), &sockets)?;
         let accepts_anything = self.accepts_changed_keys(&sockets).await?;
         if !self.start_master(&sockets, limit, accepts_anything).await? {
             let log = std::fs::read_to_string(sockets.log()).unwrap_or_default();

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 
 const S: u64 = 1_000_000_000;
 
-const CAMPAIGN: &str = r#"
+pub(crate) const CAMPAIGN: &str = r#"
 name = "isolation"
 targets = ["board"]
 duration = "MINUTESmin"
@@ -60,6 +60,13 @@ pub(crate) struct Board {
     pub(crate) spoilt: bool,
 }
 
+/// What is stored of a run, for a test to spoil.
+pub(crate) struct Parts {
+    pub(crate) records: Vec<Record>,
+    pub(crate) before: Vec<Capture>,
+    pub(crate) after: Vec<Capture>,
+}
+
 fn captures(board: Board) -> Vec<Capture> {
     let (cmdline, isolated) = if board.isolated { ("isolcpus=1 threadirqs\n", "1\n") } else { ("threadirqs\n", "\n") };
     let files = [
@@ -86,12 +93,13 @@ fn maxima(board: Board) -> Vec<u64> {
     };
     let base = if board.isolated { 30_000.0 } else { 45_000.0 } + 1_000.0 * unit();
     let level = f64::from(board.level) / 100.0;
-    let one =
-        |unit: f64| format!("{:.0}", level * base - 1_500.0 * (-unit.max(1e-9).ln()).ln()).parse().expect("a number");
+    let one = |unit: f64| {
+        format!("{:.0}", (level * base - 1_500.0 * (-unit.max(1e-9).ln()).ln()).max(100.0)).parse().expect("a number")
+    };
     (0..board.minutes * 60).map(|_| one(unit())).collect()
 }
 
-fn stream(spec: &Spec, board: Board) -> Vec<u8> {
+fn records(spec: &Spec, board: Board) -> Vec<Record> {
     let maxima = maxima(board);
     let per_block = if board.spoilt { 500 } else { 1000 };
     let header = Header {
@@ -151,22 +159,23 @@ fn stream(spec: &Spec, board: Board) -> Vec<u8> {
         restored: true,
         threads: vec![ThreadTotals { cycles, missed: 0, negative: 0 }],
     }));
-    wire::encode_all(&records)
+    records
 }
 
-/// Ten seconds: in each block all samples but its maximum are of 20.25 us.
+/// Ten seconds: in each block all samples but its maximum are of 20.25 us, or as low as the maxima.
 fn checkpoint(spec: &Spec, number: u64, maxima: &[u64], per_block: u32) -> Record {
+    let low = maxima.iter().copied().min().unwrap_or(0).min(20_250);
     let bin = |ns: u64| u32::try_from(ns / spec.measure.bin_width_ns).expect("small");
-    let mut bins = std::collections::BTreeMap::from([(bin(20_250), (per_block - 1) * 10)]);
+    let mut bins = std::collections::BTreeMap::from([(bin(low), (per_block - 1) * 10)]);
     maxima.iter().for_each(|max| *bins.entry(bin(*max)).or_default() += 1);
     let second = |at: u64| (2 + number * 10 + at + 1) * S;
     let block = |(at, max_ns): (u64, &u64)| Block {
         end_mono_ns: second(at),
         cycles: per_block,
         missed: 0,
-        min_ns: 20_250,
+        min_ns: low,
         max_ns: *max_ns,
-        sum_ns: u64::from(per_block - 1) * 20_250 + max_ns,
+        sum_ns: u64::from(per_block - 1) * low + max_ns,
     };
     let sample = |(at, max_ns): (u64, &u64)| Sample {
         latency_ns: *max_ns,
@@ -198,13 +207,25 @@ fn night(change: impl Fn(u32, &mut Board)) -> tempfile::TempDir {
 
 /// The same in a results directory that there is.
 pub(crate) fn night_in(results: &Path, execution: &str, minutes: u64, change: impl Fn(u32, &mut Board)) {
-    let text = CAMPAIGN.replace("MINUTES", &minutes.to_string());
-    let campaign = campaign::load("isolation.toml", &text, &Overrides::default()).expect("a good campaign").campaign;
+    night_of(CAMPAIGN, results, execution, minutes, change, |_| ());
+}
+
+/// A night of any campaign of a board with two CPUs, whose `MINUTES` are so many.
+pub(crate) fn night_of(
+    campaign: &str,
+    results: &Path,
+    execution: &str,
+    minutes: u64,
+    change: impl Fn(u32, &mut Board),
+    spoil: impl Fn(&mut Parts),
+) {
+    let text = campaign.replace("MINUTES", &minutes.to_string());
+    let campaign = campaign::load("night.toml", &text, &Overrides::default()).expect("a good campaign").campaign;
     let board = target::load("board.toml", "name = \"board\"\ncpu_count = 2\n").expect("a good target").target;
-    let runs = (1..=3).flat_map(|repetition| {
+    let runs = (1..=campaign.plan.repeat).flat_map(|repetition| {
         campaign.cells.iter().map(move |cell| PlannedRun {
             name: format!("{}-board-{repetition}", cell.name),
-            run_id: format!("isolation.{}.{repetition}", cell.name.replace(['=', ','], "-")),
+            run_id: format!("night.{}.{repetition}", cell.name.replace(['=', ','], "-")),
             cell: cell.name.clone(),
             target: "board".into(),
             repetition,
@@ -228,11 +249,13 @@ pub(crate) fn night_in(results: &Path, execution: &str, minutes: u64, change: im
         change(number, &mut state);
         let facts = captures(state);
         let spec = resolve::spec(cell, &board, &Facts::parse(&facts), &planned.run_id).expect("a board that fits");
+        let mut parts = Parts { records: records(&spec, state), before: facts.clone(), after: facts };
+        spoil(&mut parts);
         let run = writer.directory().run_dir(&planned.name);
         run.write_spec(&spec).expect("written");
-        run.write_facts(FactsWhen::Before, &facts).expect("written");
-        run.write_facts(FactsWhen::After, &facts).expect("written");
-        run.mirror(0).and_then(|mut mirror| mirror.append(&stream(&spec, state))).expect("written");
+        run.write_facts(FactsWhen::Before, &parts.before).expect("written");
+        run.write_facts(FactsWhen::After, &parts.after).expect("written");
+        run.mirror(0).and_then(|mut mirror| mirror.append(&wire::encode_all(&parts.records))).expect("written");
         for step in [Step::Submit, Step::Collect, Step::Judge] {
             writer.record(Some("board"), Some(&planned.name), step, Mark::Done, None).expect("written");
         }

@@ -7,12 +7,16 @@
 )]
 
 mod boards;
+mod browser;
 mod compared;
+mod confirmed;
 mod faults;
 mod files;
 mod import;
+mod lies;
 mod links;
 mod nights;
+mod reports;
 mod resets;
 mod runs;
 mod stored;

@@ -1,6 +1,6 @@
 //! `history`, `baseline` and `gate` over many nights.
 
-use super::compared::{Board, latlab, night_in, text};
+use super::compared::{Board, CAMPAIGN, latlab, night_in, night_of, text};
 use std::path::Path;
 
 fn night_at(results: &Path, number: u32, level: u32, spoilt: bool) -> String {
@@ -125,4 +125,26 @@ fn history_follows_the_nights_and_names_a_rise() {
     {
         assert_eq!(latlab(results.path(), args).status.code(), Some(2), "{args:?}");
     }
+}
+
+/// `LATLAB_NIGHTS=365 LATLAB_NIGHTS_IN=DIR` writes a year of them, as `cargo xtask bench nights` measures.
+#[test]
+fn many_nights_are_read_in_a_moment() {
+    let asked = |name| std::env::var(name).ok();
+    let nights: u64 = asked("LATLAB_NIGHTS").and_then(|nights| nights.parse().ok()).unwrap_or(8);
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let results = asked("LATLAB_NIGHTS_IN").map_or_else(|| place.path().to_owned(), std::path::PathBuf::from);
+    let minutes = if asked("LATLAB_NIGHTS_IN").is_some() { 15 } else { 1 };
+    let campaign = CAMPAIGN.replace("repeat = 3", "repeat = 6");
+    for night in 0..nights {
+        let execution = format!("2025{:02}{:02}-000000-isolation-0001", night / 31 + 1, night % 31 + 1);
+        let change = |run: u32, board: &mut Board| board.boot = night * 12 + u64::from(run);
+        night_of(&campaign, &results, &execution, minutes, change, |_| ());
+    }
+    let shown = text(&latlab(&results, &["history", "board"]).stdout);
+    assert!(shown.contains(&(nights * 6).min(90).to_string()), "{shown}");
+    let begun = std::time::Instant::now();
+    assert_eq!(text(&latlab(&results, &["history", "board"]).stdout), shown);
+    // Nothing is judged anew: far from the time that so many runs take.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }

@@ -141,6 +141,24 @@ impl Fold {
         }
     }
 
+    /// Drops what grows with time, for a view of a measurement that runs for hours: the closed blocks of a thread become
+    /// one, temperatures and frequencies go. Counts, minimum and maximum stay exact.
+    pub fn forget_series(&mut self) {
+        for thread in self.result.threads.iter_mut().chain(&mut self.result.warm_up) {
+            let merged = thread.blocks.drain(..).filter(|block| block.cycles > 0).reduce(|all, block| Block {
+                end_mono_ns: block.end_mono_ns,
+                cycles: all.cycles.saturating_add(block.cycles),
+                missed: all.missed.saturating_add(block.missed),
+                sum_ns: all.sum_ns.saturating_add(block.sum_ns),
+                min_ns: all.min_ns.min(block.min_ns),
+                max_ns: all.max_ns.max(block.max_ns),
+            });
+            thread.blocks.extend(merged);
+        }
+        self.result.temperatures_mc.clear();
+        self.result.frequencies_khz.clear();
+    }
+
     /// The result, with what the decoder could not use.
     pub fn finish(mut self, damage: Vec<Damage>, torn_bytes: u64) -> Folded {
         self.result.damage.extend(damage);

@@ -13,6 +13,8 @@ use std::{
     io::{Read, Write},
 };
 
+const NAME: &std::ffi::CStr = c"latprobe-guard";
+
 /// The supervisor's end of the guard.
 pub(super) struct Guard {
     pub(super) pid: i32,
@@ -22,13 +24,13 @@ pub(super) struct Guard {
 impl Guard {
     /// Forks the guard. It holds the lock of `alive` too, so that the run counts as alive until it has cleaned up.
     /// After the fork of the measuring process, which would keep the line open.
-    pub(super) fn start(dir: &RunDir, undo: &Undo) -> std::io::Result<Self> {
+    pub(super) fn start(dir: &RunDir, undo: &Undo, keeper: i32) -> std::io::Result<Self> {
         let (wait, line) = fd::pipe()?;
         match process::fork()? {
             Fork::Parent(pid) => Ok(Self { pid, line }),
             Fork::Child => {
                 drop(line);
-                watch(dir, undo, wait)
+                watch(dir, undo, keeper, wait)
             }
         }
     }
@@ -41,15 +43,21 @@ impl Guard {
     }
 }
 
-fn watch(dir: &RunDir, undo: &Undo, mut wait: File) -> ! {
-    process::set_name(c"latprobe-guard");
+/// Whether a process is one, by its name.
+pub(super) fn is_one(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end().as_bytes() == NAME.to_bytes())
+}
+
+fn watch(dir: &RunDir, undo: &Undo, keeper: i32, mut wait: File) -> ! {
+    process::set_name(NAME);
     // Away from the supervisor's process group and session. Without these it still works, only later.
     let _ = process::new_session();
     let _ = sched::set_helper_fifo(1);
     if matches!(wait.read(&mut [0]), Ok(1)) {
         process::exit_now(0);
     }
-    let stuck = sweep::kill_marked(dir.path(), &[], Vec::new());
+    // The keeper ends what is not marked, and goes by itself.
+    let stuck = sweep::kill_marked(dir.path(), &[keeper], Vec::new());
     let mut message = "the supervisor was killed".to_owned();
     match settings::restore(dir, Some(undo)) {
         Ok(answer) if answer.failed.is_empty() => message.push_str("; everything was put back"),

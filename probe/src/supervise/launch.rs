@@ -1,6 +1,6 @@
 //! `run DIR` and the supervisor behind it.
 
-use super::{check, dir::RunDir, privileges, session, sweep};
+use super::{check, dir::RunDir, keeper, privileges, session, sweep};
 use crate::{
     args::Args,
     error::{Doing, Error, Result},
@@ -92,13 +92,25 @@ pub(crate) fn supervise(mut args: Args) -> Result<()> {
     process::set_name(c"latprobe");
     fd::ignore_hangup();
     process::new_session().doing(|| "cannot leave the session")?;
-    match session::run(&dir, say_up) {
+    match own(&dir) {
         Ok(()) => Ok(()),
         Err(error) => {
             say(&error.to_string());
             Err(error)
         }
     }
+}
+
+/// Takes the run, leaves the keeper behind, and carries the run out.
+fn own(dir: &RunDir) -> Result<()> {
+    let Some(alive) = dir.take()? else {
+        let pid = dir.state()?.map(|state| state.supervisor_pid);
+        return Err(Error::Alive { path: dir.path().to_owned(), pid });
+    };
+    let keeper = keeper::stay_behind(dir).doing(|| "cannot fork the supervisor")?;
+    let ended = session::run(dir, keeper, say_up);
+    drop(alive);
+    ended
 }
 
 fn say_up() {

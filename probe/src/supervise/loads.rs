@@ -245,7 +245,7 @@ impl Kept {
                 self.delta.pause_ns += now_ns.min(pause_until_ns).saturating_sub(since_ns);
             }
         }
-        self.told_ns = now_ns;
+        self.told_ns = self.told_ns.max(now_ns);
     }
 }
 

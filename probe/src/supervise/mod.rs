@@ -6,6 +6,7 @@ mod dir;
 mod follow;
 mod guard;
 mod journal;
+mod keeper;
 mod launch;
 mod loads;
 mod others;

@@ -1,12 +1,12 @@
 //! Somebody else's threads and processes, changed for a run: real-time threads are lowered, daemons stand still.
 
+use super::settings::{Entry, Kind};
 use crate::{
     error::{Doing, Result},
     facts,
     rt::{process, sched},
 };
 use latprobe::spec::{Spec, is_kernels_own};
-use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
     path::Path,
@@ -14,61 +14,61 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A thread or process, known by its start time too: ids are used again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Other {
-    /// A real-time thread with a lower priority for the run.
-    Lowered { tid: i32, start: u64, name: String, policy: i32, priority: u32, to: u32 },
-    /// A process that is stopped (`SIGSTOP`) for the run.
-    Halted { pid: i32, start: u64, name: String },
-    /// A service that systemd runs: it would start a process anew that does not answer its watchdog.
-    Service { unit: String },
-}
-
 /// systemd gives a service 90 s to end.
 const SYSTEMD_PATIENCE: Duration = Duration::from_secs(120);
 
 /// What the spec asks for, as it is now.
-pub(super) fn plan(spec: &Spec) -> Result<Vec<Other>> {
-    let mut all = Vec::new();
+pub(super) fn plan(spec: &Spec) -> Result<Vec<Entry>> {
+    let mut all: Vec<Entry> = Vec::new();
     if spec.halt.is_empty() && spec.lower_from.is_none() {
         return Ok(all);
     }
-    for entry in fs::read_dir("/proc").doing(|| "cannot list processes")?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+    for process in fs::read_dir("/proc").doing(|| "cannot list processes")?.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
         // Processes come and go while they are listed.
-        let Some(about) = About::read(&entry.path()) else { continue };
+        let Some(about) = About::read(pid) else { continue };
         if spec.halt.contains(&about.name) && !about.is_kernel() && about.state != 'T' {
-            let service = service_of(pid).map(|unit| Other::Service { unit });
-            all.push(service.unwrap_or(Other::Halted { pid, start: about.start, name: about.name.clone() }));
+            let service = service_of(pid);
+            let kind = if service.is_some() { Kind::Service } else { Kind::Process };
+            let path = service.unwrap_or_else(|| format!("process {pid} ({})", about.name));
+            let entry = |path| Entry {
+                kind,
+                path,
+                old: "running".into(),
+                new: "stopped".into(),
+                optional: true,
+                id: pid,
+                start: about.start,
+            };
+            if all.iter().all(|other| other.path != path) {
+                all.push(entry(path));
+            }
         }
-        if let Some(from) = spec.lower_from.filter(|_| pid != i32::try_from(std::process::id()).unwrap_or(0)) {
-            all.extend(lowered(pid, from));
+        if let Some(from) = spec.lower_from.filter(|_| pid.unsigned_abs() != std::process::id()) {
+            lowered(pid, from, &mut all);
         }
     }
-    all.dedup();
     Ok(all)
 }
 
 /// Threads of a process at the priority `from` or above.
-fn lowered(pid: i32, from: u32) -> Vec<Other> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lower = |task: fs::DirEntry| {
-        let tid = task.file_name().to_str()?.parse().ok()?;
-        let about = About::read(&task.path()).filter(|about| !is_kernels_own(&about.name))?;
-        let (policy, priority) = sched::raw_scheduling_of(tid).ok()?;
-        let to = from.checked_sub(1).filter(|to| *to > 0)?;
-        (sched::is_real_time(policy) && priority >= from).then_some(Other::Lowered {
-            tid,
-            start: about.start,
-            name: about.name,
-            policy,
-            priority,
-            to,
-        })
-    };
-    tasks.filter_map(lower).collect()
+fn lowered(pid: i32, from: u32, all: &mut Vec<Entry>) {
+    for task in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+        let Some(tid) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Some(about) = About::read(tid).filter(|about| !is_kernels_own(&about.name)) else { continue };
+        let Ok((policy, priority)) = sched::raw_scheduling_of(tid) else { continue };
+        if sched::is_real_time(policy) && priority >= from && from > 1 {
+            all.push(Entry {
+                kind: Kind::Thread,
+                path: format!("thread {tid} ({})", about.name),
+                old: format!("{policy} {priority}"),
+                new: format!("{policy} {}", from - 1),
+                optional: true,
+                id: tid,
+                start: about.start,
+            });
+        }
+    }
 }
 
 /// The systemd service that a process belongs to, where systemd runs.
@@ -80,59 +80,38 @@ fn service_of(pid: i32) -> Option<String> {
     groups.lines().find_map(unit)
 }
 
-impl Other {
-    pub(super) fn subject(&self) -> String {
-        match self {
-            Self::Lowered { tid, name, .. } => format!("thread {tid} ({name})"),
-            Self::Halted { pid, name, .. } => format!("process {pid} ({name})"),
-            Self::Service { unit } => unit.clone(),
-        }
+/// Changes it; in which state it is then. What has ended is an error.
+pub(super) fn apply(entry: &Entry) -> io::Result<String> {
+    match entry.kind {
+        Kind::Service => systemctl("stop", &entry.path)?,
+        _ if !is_alive(entry) => return Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        Kind::Thread => schedule(entry.id, &entry.new)?,
+        Kind::Process | Kind::File => process::kill(entry.id, libc::SIGSTOP)?,
     }
+    Ok(entry.new.clone())
+}
 
-    pub(super) fn old(&self) -> String {
-        match self {
-            Self::Lowered { priority, .. } => format!("priority {priority}"),
-            Self::Halted { .. } | Self::Service { .. } => "running".to_owned(),
-        }
-    }
-
-    /// Changes it; in which state it is then.
-    pub(super) fn apply(&self) -> io::Result<String> {
-        match self {
-            Self::Lowered { tid, start, policy, to, .. } => {
-                alive(*tid, *start)?;
-                sched::set_scheduling_of(*tid, *policy, *to)?;
-                Ok(format!("priority {to}"))
-            }
-            Self::Halted { pid, start, .. } => {
-                alive(*pid, *start)?;
-                process::kill(*pid, libc::SIGSTOP)?;
-                Ok("stopped".to_owned())
-            }
-            Self::Service { unit } => systemctl("stop", unit).map(|()| "stopped".to_owned()),
-        }
-    }
-
-    /// What has ended since needs nothing.
-    pub(super) fn put_back(&self) -> io::Result<()> {
-        match self {
-            Self::Lowered { tid, start, policy, priority, .. } if alive(*tid, *start).is_ok() => {
-                sched::set_scheduling_of(*tid, *policy, *priority)
-            }
-            Self::Halted { pid, start, .. } if alive(*pid, *start).is_ok() => process::kill(*pid, libc::SIGCONT),
-            Self::Service { unit } => systemctl("start", unit),
-            _ => Ok(()),
-        }
+/// What has ended since needs nothing.
+pub(super) fn put_back(entry: &Entry) -> io::Result<()> {
+    match entry.kind {
+        Kind::Service => systemctl("start", &entry.path),
+        _ if !is_alive(entry) => Ok(()),
+        Kind::Thread => schedule(entry.id, &entry.old),
+        Kind::Process | Kind::File => process::kill(entry.id, libc::SIGCONT),
     }
 }
 
-/// The very thread or process that was seen before.
-fn alive(id: i32, start: u64) -> io::Result<()> {
-    let about = About::read(Path::new(&format!("/proc/{id}")));
-    match about {
-        Some(about) if about.start == start => Ok(()),
-        _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-    }
+/// `policy priority`, as the kernel numbers them.
+fn schedule(tid: i32, text: &str) -> io::Result<()> {
+    let parsed =
+        text.split_once(' ').and_then(|(policy, priority)| Some((policy.parse().ok()?, priority.parse().ok()?)));
+    let (policy, priority) = parsed.ok_or(io::ErrorKind::InvalidData)?;
+    sched::set_scheduling_of(tid, policy, priority)
+}
+
+/// It is the very thread or process that was seen before.
+fn is_alive(entry: &Entry) -> bool {
+    About::read(entry.id).is_some_and(|about| about.start == entry.start)
 }
 
 fn systemctl(verb: &str, unit: &str) -> io::Result<()> {
@@ -166,8 +145,8 @@ struct About {
 }
 
 impl About {
-    fn read(dir: &Path) -> Option<Self> {
-        Self::parse(&fs::read_to_string(dir.join("stat")).ok()?)
+    fn read(id: i32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
     }
 
     /// The name may hold anything, `)` and blanks too. The start time is field 22.
@@ -199,7 +178,7 @@ mod tests {
     fn a_process_stands_still_and_goes_on() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        let about = || About::read(Path::new(&format!("/proc/{pid}"))).unwrap();
+        let about = || About::read(pid).unwrap();
         let wait = |state: char| {
             let deadline = Instant::now() + Duration::from_secs(10);
             while about().state != state {
@@ -207,17 +186,26 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(2));
             }
         };
-        let halted = Other::Halted { pid, start: about().start, name: "sleep".into() };
-        halted.apply().unwrap();
+        let entry = |start| Entry {
+            kind: Kind::Process,
+            path: "sleep".into(),
+            old: "running".into(),
+            new: "stopped".into(),
+            optional: true,
+            id: pid,
+            start,
+        };
+        let halted = entry(about().start);
+        apply(&halted).unwrap();
         wait('T');
-        halted.put_back().unwrap();
+        put_back(&halted).unwrap();
         wait('S');
         // Another process with that id is let alone.
-        let reused = Other::Halted { pid, start: about().start + 1, name: "sleep".into() };
-        assert_eq!(reused.apply().unwrap_err().raw_os_error(), Some(libc::ESRCH));
-        reused.put_back().unwrap();
+        let reused = entry(about().start + 1);
+        assert_eq!(apply(&reused).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+        put_back(&reused).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        halted.put_back().unwrap();
+        put_back(&halted).unwrap();
     }
 }

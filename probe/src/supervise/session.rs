@@ -38,26 +38,23 @@ const MAX_GUARDS: u32 = 10;
 const CHATTY_NS: u64 = 100_000_000;
 
 /// Owns the run in `dir` until it is over and everything is put back. `up` is called once it measures, or is about to.
-pub(super) fn run(dir: &RunDir, up: fn()) -> Result<()> {
-    let Some(alive) = dir.take()? else {
-        let pid = dir.state()?.map(|state| state.supervisor_pid);
-        return Err(Error::Alive { path: dir.path().to_owned(), pid });
-    };
+/// The caller has taken `dir`; `keeper` is its parent.
+pub(super) fn run(dir: &RunDir, keeper: i32, up: fn()) -> Result<()> {
     let signals = Signals::block(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD]).doing(|| "cannot block signals")?;
     let spec = dir.spec()?;
-    let mut session = Session::begin(dir, spec, signals)?;
+    let mut session = Session::begin(dir, keeper, spec, signals)?;
     let result = session.prepare(up);
     let (reason, detail) = match &result {
         Ok(()) => session.watch(),
         Err(error) => (EndReason::Failed, error.to_string()),
     };
     session.end(reason, detail);
-    drop(alive);
     result
 }
 
 struct Session<'a> {
     dir: &'a RunDir,
+    keeper: i32,
     spec: Spec,
     signals: Signals,
     state: State,
@@ -66,6 +63,7 @@ struct Session<'a> {
     deadline_ns: u64,
     schedule: Option<Schedule>,
     measuring: bool,
+    next_checkpoint_ns: u64,
     measurer: Option<Measurer>,
     bench: Option<(Region, Deltas)>,
     /// The old values of the settings, once they are stored.
@@ -79,7 +77,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn begin(dir: &'a RunDir, spec: Spec, signals: Signals) -> Result<Self> {
+    fn begin(dir: &'a RunDir, keeper: i32, spec: Spec, signals: Signals) -> Result<Self> {
         let now = now_ns();
         let state = State {
             run_id: spec.run_id.clone(),
@@ -112,6 +110,7 @@ impl<'a> Session<'a> {
         }));
         Ok(Self {
             dir,
+            keeper,
             deadline_ns: now.saturating_add(spec.deadline_ns),
             spec,
             signals,
@@ -120,6 +119,7 @@ impl<'a> Session<'a> {
             journal,
             schedule: None,
             measuring: false,
+            next_checkpoint_ns: now,
             measurer: None,
             bench: None,
             undo: None,
@@ -150,20 +150,20 @@ impl<'a> Session<'a> {
         let region = Region::new(&self.spec).doing(|| "cannot share memory for the counters")?;
         self.measurer = Some(Measurer::fork(&self.spec, region)?);
         undo.store(self.dir)?;
-        self.guard = Some(Guard::start(self.dir, &undo).doing(|| "cannot fork the guard")?);
+        self.guard = Some(Guard::start(self.dir, &undo, self.keeper).doing(|| "cannot fork the guard")?);
         // After the forks: the children need no copy of these.
         self.bench = Some((region, Deltas::new(region)));
         let entries = self.undo.insert(undo).entries.clone();
         for entry in entries {
             match entry.apply() {
                 Ok(now) => {
-                    let detail = format!("was `{}`, is `{now}`", entry.old());
-                    self.event(EventKind::SettingApplied, &entry.subject(), detail);
+                    let detail = format!("was `{}`, is `{now}`", entry.old);
+                    self.event(EventKind::SettingApplied, &entry.path, detail);
                 }
-                Err(error) if entry.subject().ends_with("/pm_qos_resume_latency_us") => {
+                Err(error) if entry.path.ends_with("/pm_qos_resume_latency_us") => {
                     dma = Some(format!("refused: {error}"))
                 }
-                Err(error) if entry.is_optional() => self.note("settings", format!("left as it was: {error}")),
+                Err(error) if entry.optional => self.note("settings", format!("left as it was: {error}")),
                 Err(error) => return Err(error),
             }
         }
@@ -192,8 +192,10 @@ impl<'a> Session<'a> {
 
     /// What an earlier supervisor of this directory left behind: its changed settings must not pass for old values.
     fn clean_up_before(&mut self) -> Result<()> {
-        let mut left: Vec<String> =
-            sweep::kill_marked(self.dir.path(), &[], Vec::new()).iter().map(|pid| format!("process {pid}")).collect();
+        let mut left: Vec<String> = sweep::kill_marked(self.dir.path(), &[self.keeper], Vec::new())
+            .iter()
+            .map(|pid| format!("process {pid}"))
+            .collect();
         let answer = settings::restore(self.dir, None)?;
         for (path, value) in answer.restored {
             self.event(EventKind::SettingRestored, &path, format!("left by an earlier segment, is `{value}` again"));
@@ -239,6 +241,15 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    fn begin_measuring_if_due(&mut self, now: u64) {
+        let Some(Schedule { from_ns, .. }) = self.schedule else { return };
+        if !self.measuring && now >= from_ns {
+            self.checkpoint();
+            self.begin_measuring(from_ns);
+            self.next_checkpoint_ns = from_ns + self.spec.checkpoint_ns;
+        }
+    }
+
     fn begin_measuring(&mut self, from_ns: u64) {
         self.measuring = true;
         self.phase(PhaseKind::Measuring, from_ns);
@@ -248,32 +259,27 @@ impl<'a> Session<'a> {
     /// Until the measuring is over: why it is.
     fn watch(&mut self) -> (EndReason, String) {
         let every_ns = self.spec.checkpoint_ns;
-        let from_ns = self.schedule.map_or(0, |schedule| schedule.from_ns);
-        let mut next_checkpoint_ns = now_ns() + every_ns;
+        self.next_checkpoint_ns = now_ns() + every_ns;
         loop {
             let now = now_ns();
             if now >= self.deadline_ns {
                 return (EndReason::Deadline, "the deadline came first".to_owned());
             }
-            if !self.measuring && now >= from_ns {
-                self.checkpoint();
-                self.begin_measuring(from_ns);
-                next_checkpoint_ns = from_ns + every_ns;
-            }
-            if now >= next_checkpoint_ns {
+            self.begin_measuring_if_due(now);
+            if now >= self.next_checkpoint_ns {
                 if self.dir.is_removed() {
                     return (EndReason::Failed, "somebody removed the directory of the run".to_owned());
                 }
                 self.checkpoint();
-                next_checkpoint_ns += (now - next_checkpoint_ns) / every_ns * every_ns + every_ns;
+                self.next_checkpoint_ns += (now - self.next_checkpoint_ns) / every_ns * every_ns + every_ns;
             }
             let told = self.loads.as_mut().map(|loads| loads.start_due(self.dir.path(), now)).unwrap_or_default();
             self.tell(told);
             self.store();
             self.journal.sync_if_due(now_ns(), self.spec.sync_ns);
-            let mut wake_ns = next_checkpoint_ns.min(self.deadline_ns);
+            let mut wake_ns = self.next_checkpoint_ns.min(self.deadline_ns);
             if !self.measuring {
-                wake_ns = wake_ns.min(from_ns);
+                wake_ns = wake_ns.min(self.schedule.map_or(0, |schedule| schedule.from_ns));
             }
             if let Some(ending) = self.wait(wake_ns) {
                 return ending;
@@ -297,6 +303,8 @@ impl<'a> Session<'a> {
         if let Err(error) = fd::poll(&fds, Duration::from_nanos(wake_ns.saturating_sub(now))) {
             return Some((EndReason::Failed, format!("poll: {error}")));
         }
+        // Before the loads that have ended are looked at: their time up to here belongs to the phase it was in.
+        self.begin_measuring_if_due(now_ns());
         if let Some(loads) = &mut self.loads {
             loads.drain_outputs();
         }
@@ -330,7 +338,7 @@ impl<'a> Session<'a> {
     fn replace_guard(&mut self, how: Ended) {
         self.guards += 1;
         let undo = self.undo.as_ref().filter(|_| self.guards < MAX_GUARDS);
-        let guard = undo.and_then(|undo| Guard::start(self.dir, undo).ok());
+        let guard = undo.and_then(|undo| Guard::start(self.dir, undo, self.keeper).ok());
         let now = if guard.is_some() { "another took its place" } else { "there is none now" };
         self.guard = guard;
         self.note("supervisor", format!("the guard ended: {how}; {now}"));
@@ -378,7 +386,9 @@ impl<'a> Session<'a> {
             record.threads = warm_up;
         }
         let lost = deltas.lost_blocks();
-        record.loads = self.loads.as_mut().map(|loads| loads.take_deltas(now)).unwrap_or_default();
+        // However late this comes: a load's time counts in the phase it was in.
+        let phase_ends_ns = self.schedule.map_or(now, |s| if self.measuring { s.until_ns } else { s.from_ns });
+        record.loads = self.loads.as_mut().map(|loads| loads.take_deltas(now.min(phase_ends_ns))).unwrap_or_default();
         record.system = self.watch.as_mut().map(Watch::take).unwrap_or_default();
         self.journal.append(&record.into());
         if lost > self.lost_blocks {

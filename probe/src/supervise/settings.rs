@@ -1,7 +1,7 @@
 //! Settings changed for a run, and put back however it ends.
 
 use super::dir::{RunDir, boot_id};
-use super::others::{self, Other};
+use super::others;
 use crate::error::{Doing, Error, Result};
 use latprobe::spec::{Setting, Spec};
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,31 @@ pub(super) struct Undo {
 
 /// One change.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    /// What is changed: a path, or words for somebody else's thread or process.
+    pub(super) path: String,
+    pub(super) old: String,
+    pub(super) new: String,
+    /// The run goes on without it.
+    pub(super) optional: bool,
+    /// Of a thread or process.
+    pub(super) id: i32,
+    /// When it was started: ids are used again.
+    pub(super) start: u64,
+}
+
+/// What an [`Entry`] changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Kind {
     /// A file below `/proc` or `/sys`.
-    File { path: String, old: String, new: String, optional: bool },
-    /// Somebody else's thread or process.
-    Other(Other),
+    File,
+    /// The priority of a real-time thread.
+    Thread,
+    /// Whether a process runs.
+    Process,
+    /// Whether a service runs: systemd would start a process anew that does not answer its watchdog.
+    Service,
 }
 
 /// Answer of `latprobe restore`.
@@ -70,7 +89,8 @@ impl Undo {
         for Setting { path, value, optional } in settings {
             match current(path) {
                 Ok(old) => {
-                    entries.push(Entry::File { path: path.clone(), old, new: value.clone(), optional: *optional });
+                    let (path, new) = (path.clone(), value.clone());
+                    entries.push(Entry { kind: Kind::File, path, old, new, optional: *optional, id: 0, start: 0 });
                 }
                 Err(_) if *optional => {}
                 Err(error) => {
@@ -78,7 +98,7 @@ impl Undo {
                 }
             }
         }
-        entries.extend(others::plan(spec)?.into_iter().map(Entry::Other));
+        entries.extend(others::plan(spec)?);
         Ok(Self { boot_id: boot_id(), entries })
     }
 
@@ -95,42 +115,20 @@ impl Undo {
     fn put_back(&self, answer: &mut Restored) {
         for entry in self.entries.iter().rev() {
             match entry.put_back() {
-                Ok(()) => answer.restored.push((entry.subject(), entry.old())),
-                Err(reason) => answer.failed.push((entry.subject(), reason)),
+                Ok(()) => answer.restored.push((entry.path.clone(), entry.old.clone())),
+                Err(reason) => answer.failed.push((entry.path.clone(), reason)),
             }
         }
     }
 }
 
 impl Entry {
-    /// What is changed.
-    pub(super) fn subject(&self) -> String {
-        match self {
-            Self::File { path, .. } => path.clone(),
-            Self::Other(other) => other.subject(),
-        }
-    }
-
-    /// What it was before.
-    pub(super) fn old(&self) -> String {
-        match self {
-            Self::File { old, .. } => old.clone(),
-            Self::Other(other) => other.old(),
-        }
-    }
-
-    /// The run goes on without it.
-    pub(super) fn is_optional(&self) -> bool {
-        // A thread or process may end by itself at any time.
-        matches!(self, Self::File { optional: true, .. } | Self::Other(_))
-    }
-
     /// Changes it; what the kernel made of it.
     pub(super) fn apply(&self) -> Result<String> {
-        let (path, old, new) = match self {
-            Self::File { path, old, new, .. } => (path, old, new),
-            Self::Other(other) => return other.apply().doing(|| format!("{} cannot be changed", other.subject())),
-        };
+        let Self { path, old, new, .. } = self;
+        if self.kind != Kind::File {
+            return others::apply(self).doing(|| format!("{path} cannot be changed"));
+        }
         write(path, new).doing(|| format!("setting {path} cannot be set to `{new}`"))?;
         let now = current(path).doing(|| format!("setting {path} cannot be read back"))?;
         if same(&now, old) && !same(new, old) {
@@ -141,11 +139,11 @@ impl Entry {
     }
 
     fn put_back(&self) -> std::result::Result<(), String> {
-        let (path, old) = match self {
-            Self::File { path, old, .. } => (path, old),
-            Self::Other(other) => return other.put_back().map_err(|error| error.to_string()),
-        };
-        if self.is_optional() && current(path).is_ok_and(|now| same(&now, old)) {
+        let Self { path, old, .. } = self;
+        if self.kind != Kind::File {
+            return others::put_back(self).map_err(|error| error.to_string());
+        }
+        if self.optional && current(path).is_ok_and(|now| same(&now, old)) {
             return Ok(());
         }
         write(path, old).map_err(|error| format!("`{old}` cannot be written: {error}"))?;

@@ -3,7 +3,7 @@
 //! It is inherited by whatever a load starts, in whatever session or group,
 //! and unlike a noted process id it cannot come to mean a stranger. What starts
 //! with an environment of its own is found as the supervisor's child: orphans
-//! come to it. After a supervisor that was killed such a process is not found.
+//! come to it, and to its keeper once it was killed.
 
 use crate::rt::process;
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
@@ -25,16 +25,21 @@ pub(super) fn marked(dir: &Path, spared: &[i32]) -> Vec<i32> {
         .collect()
 }
 
-/// Process ids marked with `dir`, and the caller's children, apart from `spared` ones.
-pub(super) fn of_run(dir: &Path, spared: &[i32]) -> BTreeSet<i32> {
+/// The caller's living children.
+pub(super) fn children() -> Vec<i32> {
     let own = std::process::id().to_string();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let children = pids.filter(|pid| !spared.contains(pid)).filter(|pid| {
+    let is_child = |pid: &i32| {
         let state_and_parent = state_and_parent(*pid);
         state_and_parent.is_some_and(|(state, parent)| parent == own && !is_over(&state))
-    });
-    children.chain(marked(dir, spared)).collect()
+    };
+    pids.filter(is_child).collect()
+}
+
+/// Process ids marked with `dir`, and the caller's children, apart from `spared` ones.
+pub(super) fn of_run(dir: &Path, spared: &[i32]) -> BTreeSet<i32> {
+    children().into_iter().filter(|pid| !spared.contains(pid)).chain(marked(dir, spared)).collect()
 }
 
 /// Kills them until they and `known` others are gone; the ids of those that would not go.

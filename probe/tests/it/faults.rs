@@ -29,6 +29,29 @@ fn all_at_once(bench: &Bench, supervisor: i32) {
     kill(supervisor, "-KILL");
 }
 
+/// What a load starts with an environment, a session and a parent of its own.
+#[test]
+fn nothing_outlives_a_killed_supervisor() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = long(spec("unmarked"));
+    let seconds = format!("36{}", std::process::id());
+    let stray = format!("env -i sh -c 'setsid sleep {seconds} &'; exec sleep 3600");
+    spec.loads = vec![load("stray", &["sh", "-c", &stray])];
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    let strays = || {
+        let of_all = std::fs::read_dir("/proc").expect("proc").flatten();
+        let line = of_all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+        line.filter(|line| *line == format!("sleep\0{seconds}\0").as_bytes()).count()
+    };
+    bench.until("a stray", |status| status.stage == Stage::Measuring && strays() == 1);
+    kill(pid, "-KILL");
+    assert_eq!(bench.over().stage, Stage::Dead);
+    bench.until("the end of the stray", |_| strays() == 0);
+    bench.expect_gone();
+    ok(bench.command(&["remove"]));
+}
+
 #[test]
 fn the_guard_cleans_up_after_a_killed_supervisor() {
     let Some(_turn) = turn() else { return };

@@ -1,6 +1,6 @@
 //! Runs that go as asked.
 
-use crate::bench::{Bench, MS_NS, SECOND_NS, failed, load, long, ok, setting, setting_now, skipped, spec, turn};
+use crate::bench::{Bench, MS_NS, SECOND_NS, failed, kill, load, long, ok, setting, setting_now, skipped, spec, turn};
 use latprobe::{
     spec::{CpuDmaLatency, Hunt, Length, Mode, Policy, Sleep, Thread},
     status::{Follow, Stage},
@@ -290,6 +290,24 @@ fn idle_states_are_held_off_the_measured_cpu_only() {
     assert_eq!(text, if before.is_some() { "per-cpu" } else { "missing" });
 }
 
+/// However late the supervisor comes to run: a load's time counts in the phase that it was in.
+#[test]
+fn a_supervisor_that_is_late() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("late");
+    (spec.warmup_ns, spec.length) = (500 * MS_NS, Length::DurationNs(5 * SECOND_NS));
+    spec.loads = vec![load("sleeper", &["sleep", "3600"])];
+    let bench = Bench::new(&spec);
+    let pid = bench.start().supervisor_pid.expect("alive");
+    kill(pid, "-STOP");
+    // Well into the measuring.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    kill(pid, "-CONT");
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    assert_eq!(folded.loads[0].active_ns, 5 * SECOND_NS);
+}
+
 /// A run of the whole program in a mount namespace of its own, with tracefs where the machine has none mounted.
 fn traced(bench: &Bench) -> bool {
     let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing || exit 9; exec \"$0\" run \"$1\"";
@@ -337,11 +355,8 @@ fn noise_leaves_a_pause_and_the_last_cpu() {
     let thread = &folded.threads[0];
     // Half of two seconds at well under a microsecond a read, unless the machine gives it no CPU at all.
     assert!(thread.histogram.total() > 10_000, "{}", thread.histogram.total());
-    assert!(thread.voluntary_switches > 0);
-    let busy_ns: u64 = thread.blocks.iter().map(|block| block.sum_ns).sum();
-    // Gaps may reach beyond the busy half.
-    let allowed = SECOND_NS + thread.max_ns().unwrap_or(0) * 2 + thread.missed * MS_NS;
-    assert!(busy_ns <= allowed + SECOND_NS / 10, "{busy_ns} of {allowed}");
+    // It slept in most of its 2000 periods.
+    assert!(thread.voluntary_switches > 100, "{}", thread.voluntary_switches);
 
     let cpus = u32::try_from(std::thread::available_parallelism().map_or(1, usize::from)).expect("few");
     spec.measure.threads = (0..cpus).map(|cpu| Thread { cpu: Some(cpu), interval_ns: MS_NS, offset_ns: 0 }).collect();

@@ -5,12 +5,17 @@
 //! setting), so that a busy or slow machine moves both sides. A full run writes
 //! its rows into the table of its document; `--quick` only prints.
 
+mod import;
+mod nights;
 mod probe;
+mod scale;
 mod size;
 mod table;
 
+use crate::shell;
 use anyhow::{Result, bail};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 use table::Row;
 
 /// One group of figures.
@@ -25,6 +30,9 @@ struct Bench {
 }
 
 const PROBE: &str = "probe/README.md";
+const SCALE: &str = "docs/faults.md";
+const IMPORT: &str = "docs/formats.md";
+const NIGHTS: &str = "docs/nightly.md";
 
 impl Bench {
     const fn of_probe(name: &'static str, about: &'static str, run: fn(Depth) -> Result<Vec<Row>>) -> Self {
@@ -42,7 +50,28 @@ const BENCHES: &[Bench] = &[
     Bench::of_probe("syscalls", "system calls per sample", probe::syscalls::run),
     Bench::of_probe("checkpoints", "latency with checkpoints against none", probe::checkpoints::run),
     Bench::of_probe("size", "static stripped probes for boards", size::run),
+    Bench {
+        name: "import",
+        about: "results of other tools, against Python and `wc -l`",
+        document: IMPORT,
+        run: import::run,
+    },
+    Bench { name: "nights", about: "a year of nights in the results", document: NIGHTS, run: nights::run },
+    Bench { name: "scale", about: "64 boards at once, a night's stream", document: SCALE, run: scale::run },
 ];
+
+/// The shortest of several times that a command takes, by the wall clock; its output goes nowhere.
+fn fastest(times: u32, command: impl Fn() -> Result<Command>) -> Result<Duration> {
+    let mut best = Duration::MAX;
+    for _ in 0..times {
+        let mut command = command()?;
+        command.stdout(Stdio::null());
+        let begun = Instant::now();
+        shell::run(&mut command)?;
+        best = best.min(begun.elapsed());
+    }
+    Ok(best)
+}
 
 /// How much time is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! What happens to a board before and while it measures.
 
+use super::boots::Scenario;
 use super::judge;
 use super::process::Run;
 use crate::demo;
@@ -22,7 +23,7 @@ pub(super) enum Event {
     HostileDisks,
     /// The work directory's disk is full for a while.
     FullDisk,
-    /// The network cable is out for longer than the SSH client's patience.
+    /// The network cable is out for longer than the SSH client's patience, and the board's clock is set meanwhile.
     Cut,
     /// latlab gets SIGKILL; `latlab resume` goes on.
     HostKilled,
@@ -32,6 +33,14 @@ pub(super) enum Event {
     Orphaned,
     /// The board's reset button.
     Reset,
+    /// latlab reboots the board.
+    Boots(Scenario),
+    /// The board is in a bad state, which is mended for the run; latlab gets SIGKILL in between.
+    Doctor,
+    /// The published recipe, shortened.
+    Recipe,
+    /// A load takes all memory, and the kernel kills it.
+    OutOfMemory,
 }
 
 impl Event {
@@ -40,11 +49,15 @@ impl Event {
             Self::Nothing => "a run is VALID",
             Self::HostileDisks => "a run passes by a noexec and a read-only disk",
             Self::FullDisk => "a run survives a full disk",
-            Self::Cut => "a run survives a pulled network cable",
+            Self::Cut => "a run survives a pulled network cable and a stepped clock",
             Self::HostKilled => "a run survives SIGKILL of latlab",
             Self::Stopped => "latlab stop ends the run of a killed latlab",
             Self::Orphaned => "settings are put back after SIGKILL of the supervisor",
-            Self::Reset => "what was checkpointed survives a reset of the board",
+            Self::Boots(scenario) => scenario.name(),
+            Self::Doctor => "a bad state is found, mended for the run, and put back after SIGKILL of latlab",
+            Self::Recipe => "the published 12-hour recipe, in 10 s",
+            Self::Reset => "a run goes on after a reset of the board",
+            Self::OutOfMemory => "a load that takes all memory is named",
         }
     }
 }
@@ -62,17 +75,30 @@ impl Bench<'_> {
     /// Whether the machine under the emulator stalled; an error where the board or latlab did not do what it must.
     pub(super) fn carry_out(&self, event: Event) -> Result<bool> {
         self.clock_is_as_described()?;
+        match event {
+            Event::Boots(scenario) => return self.boots(scenario),
+            Event::Doctor => return self.doctor(),
+            Event::Recipe => return self.recipe(),
+            _ => {}
+        }
         if event == Event::HostileDisks {
             self.board.shell("mount -t tmpfs -o noexec tmpfs /var/lib && mount -t tmpfs -o ro tmpfs /var/tmp")?;
         }
         let mut run = self.begin(event)?;
-        if !matches!(event, Event::Nothing | Event::HostileDisks) {
+        if !matches!(event, Event::Nothing | Event::HostileDisks | Event::OutOfMemory) {
             run.wait_for(" s of ")?; // the first progress line: it measures
         }
         let code = self.disturb(event, &mut run)?;
         let result = judge::stored(self.latlab, self.results)?;
         match event {
-            Event::Reset => return judge::interrupted(code, &result).map(|()| false),
+            Event::Reset => {
+                judge::gone_on(code, &result)?;
+                return judge::nothing_left(self.board).map(|()| false);
+            }
+            Event::OutOfMemory => {
+                judge::out_of_memory(code, &result)?;
+                return judge::nothing_left(self.board).map(|()| false);
+            }
             Event::Stopped | Event::Orphaned => {
                 judge::interrupted(code, &result)?;
                 return judge::nothing_left(self.board).map(|()| false);
@@ -97,7 +123,10 @@ impl Bench<'_> {
         let kernel = if self.kernel == Variant::Rt { "preempt-rt" } else { "standard" };
         let duration = match event {
             Event::Nothing | Event::HostileDisks => "5s",
+            Event::OutOfMemory => "10s",
             Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset => "20s",
+            // These have campaigns of their own.
+            Event::Boots(_) | Event::Doctor | Event::Recipe => "20s",
             // These are ended; they must not end by themselves before.
             Event::Stopped | Event::Orphaned => "300s",
         };
@@ -110,6 +139,11 @@ impl Bench<'_> {
         if event == Event::Orphaned {
             command.args(["--set", "apply.rt_runtime=unlimited"]);
         }
+        if event == Event::OutOfMemory {
+            // Doubles a string for ever.
+            let argv = r#"loads.eater.command.argv=["awk", "BEGIN { s = \"xxxxxxxx\"; while (1) s = s s }"]"#;
+            command.args(["--set", argv, "--set", "load=eater"]);
+        }
         command.arg("--results").arg(self.results);
         Run::start(&mut command, self.interrupt)
     }
@@ -117,7 +151,7 @@ impl Bench<'_> {
     /// Carries the event out, and returns the exit code of the latlab that brought the run home.
     fn disturb(&self, event: Event, run: &mut Run<'_>) -> Result<i32> {
         match event {
-            Event::Nothing => {}
+            Event::Nothing | Event::OutOfMemory | Event::Boots(_) | Event::Doctor | Event::Recipe => {}
             Event::HostileDisks => {
                 run.wait_for("; not /var/lib/latlab: programs cannot be run there, is it mounted noexec?")?;
             }
@@ -130,6 +164,7 @@ impl Bench<'_> {
                 self.board.shell("rm /var/lib/filler /var/lib/filler2")?;
             }
             Event::Cut => {
+                self.board.shell("date -s 2031-05-05 >/dev/null")?;
                 self.board.link(false)?;
                 std::thread::sleep(DISTURBANCE);
                 self.board.link(true)?;
@@ -169,7 +204,7 @@ impl Bench<'_> {
         run.end()
     }
 
-    fn command(&self) -> Result<Command> {
+    pub(super) fn command(&self) -> Result<Command> {
         demo::latlab_command(self.latlab).context("cannot run latlab")
     }
 }

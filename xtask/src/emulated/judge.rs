@@ -41,6 +41,35 @@ pub(super) fn whole(code: i32, result: &Value) -> Result<()> {
     Ok(())
 }
 
+/// A reset in the midst: all that was asked for was measured in two segments, and the judgement says so.
+pub(super) fn gone_on(code: i32, result: &Value) -> Result<()> {
+    let number = |pointer: &str| {
+        result.pointer(pointer).and_then(Value::as_u64).with_context(|| format!("no {pointer} in the result"))
+    };
+    let (periods, expected) = (number("/total/cycles")? + number("/total/missed")?, number("/total/expected_cycles")?);
+    println!("{periods} periods of {expected}, {}, exit code {code}", result["validity"]);
+    ensure!(result["validity"] == "DEGRADED", "{} because of {}", result["validity"], broken_rules(result));
+    ensure!(finding(result, "boot").contains("2 boots are added up"), "{}", broken_rules(result));
+    ensure!(periods.abs_diff(expected) <= expected / 100, "{periods} periods of {expected}");
+    ensure!(code == 0, "exit code {code}");
+    Ok(())
+}
+
+/// The kernel had to kill a load.
+pub(super) fn out_of_memory(code: i32, result: &Value) -> Result<()> {
+    println!("{}, exit code {code}: {}", result["validity"], finding(result, "out-of-memory"));
+    ensure!(result["validity"] == "INVALID" && code == 6, "{}, exit code {code}", result["validity"]);
+    ensure!(broken_rules(result).contains("out-of-memory"), "{}", broken_rules(result));
+    Ok(())
+}
+
+/// What a rule found.
+fn finding<'a>(result: &'a Value, rule: &str) -> &'a str {
+    let findings = result["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = findings.iter().find(|finding| finding["rule"] == rule);
+    found.and_then(|finding| finding["detail"].as_str()).unwrap_or_default()
+}
+
 /// Something ended the measurement: what came home before it counts, and nobody calls it whole.
 pub(super) fn interrupted(code: i32, result: &Value) -> Result<()> {
     let cycles = result.pointer("/total/cycles").and_then(Value::as_u64).unwrap_or_default();
@@ -52,7 +81,7 @@ pub(super) fn interrupted(code: i32, result: &Value) -> Result<()> {
 }
 
 /// Rules that do not hold, for the message.
-fn broken_rules(result: &Value) -> String {
+pub(super) fn broken_rules(result: &Value) -> String {
     let findings = result["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     let broken = findings.iter().filter(|finding| finding["outcome"] != "ok");
     broken.map(|finding| format!("{} ({})", finding["rule"], finding["detail"])).collect::<Vec<_>>().join(", ")

@@ -1,5 +1,7 @@
 //! The slow part of `cargo xtask test`: campaigns through latlab on every emulated board, and faults in the midst of them.
 
+mod boots;
+mod doctor;
 mod event;
 mod judge;
 mod process;
@@ -9,6 +11,7 @@ use crate::lab::board::{self, Variant};
 use crate::shell::Interrupt;
 use crate::{build, cross, paths};
 use anyhow::{Context, Result, bail};
+use boots::Scenario;
 use event::Event;
 use std::path::{Path, PathBuf};
 
@@ -26,11 +29,24 @@ impl Case {
     pub(crate) fn name(&self) -> String {
         format!("{}, {} kernel: {}", self.board, self.kernel.label(), self.event.name())
     }
+
+    /// Only run when it is asked for by name: it waits for time-outs, or another case tests nearly the same.
+    pub(crate) fn is_slow(&self) -> bool {
+        match self.event {
+            Event::Boots(boots) => boots.is_slow(self.board),
+            // Its 1600 tasks keep an emulated board from answering for minutes.
+            Event::Recipe => true,
+            _ => false,
+        }
+    }
 }
 
 /// Every board once, both ARM kinds with both kernels, and the faults on both ARM kinds.
 pub(crate) fn cases() -> Vec<Case> {
-    use Event::{Cut, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, Reset, Stopped};
+    use Event::Boots;
+    use Event::{
+        Cut, Doctor, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, OutOfMemory, Recipe, Reset, Stopped,
+    };
     use Variant::{Rt, Standard};
     [
         ("emulated-armv7", Rt, Nothing),
@@ -49,8 +65,19 @@ pub(crate) fn cases() -> Vec<Case> {
         ("emulated-armv7", Rt, Orphaned),
         ("emulated-beaglebone", Rt, FullDisk),
         ("emulated-aarch64", Rt, Reset),
+        ("emulated-armv7", Standard, OutOfMemory),
         ("emulated-aarch64", Standard, FullDisk),
         ("emulated-imx93", Rt, Stopped),
+        ("emulated-armv7", Rt, Doctor),
+        ("emulated-cyclone-v", Rt, Recipe),
+        ("emulated-aarch64", Standard, Boots(Scenario::Matrix)),
+        ("emulated-armv7", Standard, Boots(Scenario::Matrix)),
+        ("emulated-aarch64", Rt, Boots(Scenario::HungOnce)),
+        ("emulated-aarch64", Rt, Boots(Scenario::OtherFile)),
+        ("emulated-aarch64", Rt, Boots(Scenario::Killed)),
+        ("emulated-aarch64", Rt, Boots(Scenario::ResetLoop)),
+        ("emulated-aarch64", Rt, Boots(Scenario::Hung)),
+        ("emulated-cyclone-v", Standard, Boots(Scenario::Matrix)),
     ]
     .map(|(board, kernel, event)| Case { board, kernel, event })
     .into()

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(super) struct Board {
+pub(crate) struct Board {
     at: PathBuf,
-    pub(super) port: u16,
+    pub(crate) port: u16,
     child: Option<Child>,
 }
 
 impl Board {
     /// Boots one, with what it needs below `at`.
-    pub(super) fn start(at: &Path) -> Result<Self> {
+    pub(crate) fn start(at: &Path) -> Result<Self> {
         paths::make(at)?;
         paths::make(Path::new("/run/sshd"))?;
         for key in ["host_key", "id"] {
@@ -37,7 +37,7 @@ impl Board {
     }
 
     /// `[ssh]` of the target file, reached through `port`.
-    pub(super) fn target(&self, port: u16) -> Result<String> {
+    pub(crate) fn target(&self, port: u16) -> Result<String> {
         let public = paths::read(&self.at.join("host_key.pub"))?;
         let pin = public.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
         let id = self.at.join("id");
@@ -48,13 +48,13 @@ impl Board {
     }
 
     /// A new boot of a board that is off.
-    pub(super) fn boot(&mut self) -> Result<()> {
+    pub(crate) fn boot(&mut self) -> Result<()> {
         paths::write(&self.at.join("boot_id"), paths::read(Path::new("/proc/sys/kernel/random/uuid"))?)?;
         self.serve()
     }
 
     /// Every process on it ends at once.
-    pub(super) fn power_off(&mut self) {
+    pub(crate) fn power_off(&mut self) {
         if let Some(mut child) = self.child.take() {
             let inside = processes::descendants(child.id());
             let _ = child.kill();
@@ -66,7 +66,7 @@ impl Board {
     }
 
     /// Ends the SSH server's sessions and the server; what latprobe detached goes on. It comes back.
-    pub(super) fn kill_server(&self) -> Result<()> {
+    pub(crate) fn kill_server(&self) -> Result<()> {
         let Some(child) = &self.child else { return Ok(()) };
         for pid in processes::descendants(child.id()) {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();

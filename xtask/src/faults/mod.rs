@@ -14,6 +14,7 @@ use crate::cross::{self, Kind as Machine};
 use crate::shell::{self, Interrupt};
 use crate::{build, paths, tools};
 use anyhow::{Context, Result, bail};
+pub(crate) use board::Board;
 use plan::{Case, Fault, Kind};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};

@@ -5,7 +5,9 @@ use super::relay::Relay;
 use crate::{demo, paths};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+use signal_hook::consts::SIGTERM;
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -31,7 +33,7 @@ checkpoint = "200ms"
 const BOARD_DISK: &str = "size=24m";
 const HOST_DISK: &str = "size=24m";
 /// When a latlab hangs: its longest patience with a board in these cases is well below.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 
 pub(super) struct World {
     pub(super) directory: tempfile::TempDir,
@@ -176,7 +178,9 @@ impl Running {
     /// Its exit code once it has ended; an error once it hangs.
     pub(super) fn ended(&mut self) -> Result<Option<i32>> {
         if let Some(status) = self.child.try_wait()? {
-            return status.code().map(Some).context("latlab was ended by a signal that nobody sent");
+            // A SIGTERM that comes before latlab listens for it ends it as it ends any program.
+            let code = status.code().or_else(|| (status.signal() == Some(SIGTERM)).then_some(128 + SIGTERM));
+            return code.map(Some).context("latlab was ended by a signal that nobody sent");
         }
         if Instant::now() >= self.deadline {
             self.kill()?;

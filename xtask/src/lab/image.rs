@@ -16,7 +16,7 @@ const MODULES: [&str; 8] =
     ["virtio_mmio", "virtio_pci", "virtio_net", "9pnet_virtio", "9p", "virtio_blk", "crc32c_generic", "ext4"];
 
 /// Programs of the boards, and the packages that hold them and their libraries.
-const PROGRAMS: [&str; 7] = [
+const PROGRAMS: [&str; 8] = [
     "bin/busybox",
     "usr/sbin/sshd",
     "usr/sbin/dropbear",
@@ -24,8 +24,9 @@ const PROGRAMS: [&str; 7] = [
     "usr/lib/openssh/sftp-server",
     "usr/bin/hackbench",
     "usr/bin/cyclictest",
+    "sbin/kexec",
 ];
-const PACKAGES: [&str; 36] = [
+const PACKAGES: [&str; 45] = [
     "busybox-static",
     "openssh-server",
     "openssh-sftp-server",
@@ -62,6 +63,15 @@ const PACKAGES: [&str; 36] = [
     "libcom-err2",
     "libkeyutils1",
     "libeconf0",
+    "kexec-tools",
+    "libxenmisc4.17",
+    "libxencall1",
+    "libxendevicemodel1",
+    "libxenevtchn1",
+    "libxenforeignmemory1",
+    "libxengnttab1",
+    "libxentoolcore1",
+    "libxentoollog1",
 ];
 
 /// Parts of the kernel packages that no board uses.

@@ -56,7 +56,7 @@ pub(crate) enum Action {
     },
     /// Press the reset button.
     Reset { name: String },
-    /// Cut or give power; disks stay.
+    /// Cut or give power, or both; disks stay.
     Power { state: Power, name: String },
     /// Pull the network cable.
     Cut { name: String },
@@ -81,6 +81,8 @@ pub(crate) enum Action {
 pub(crate) enum Power {
     On,
     Off,
+    /// Off and on, without waiting for the board to come up.
+    Cycle,
 }
 
 pub(crate) fn main(action: &Action) -> Result<ExitCode> {
@@ -98,6 +100,12 @@ pub(crate) fn main(action: &Action) -> Result<ExitCode> {
         Action::Reset { name } => reset(&open(name)?)?,
         Action::Power { state: Power::On, name } => power_on(&open(name)?)?,
         Action::Power { state: Power::Off, name } => power_off(&open(name)?)?,
+        Action::Power { state: Power::Cycle, name } => {
+            let state = open(name)?;
+            state.port()?;
+            power_off(&state)?;
+            keeper::start(&state)?;
+        }
         Action::Cut { name } => link(&open(name)?, false)?,
         Action::Plug { name } => link(&open(name)?, true)?,
         Action::Pause { name } => execute(&open(name)?, "stop")?,
@@ -156,6 +164,14 @@ impl Powered {
 
     pub(crate) fn name(&self) -> &str {
         &self.0.board.name
+    }
+
+    /// A command that cuts and gives the board's power, as a power switch in a lab would.
+    pub(crate) fn power_cycle(&self) -> Result<Vec<String>> {
+        let own = std::env::current_exe().context("cannot find xtask itself")?;
+        let home = format!("{}={}", state::HOME, self.0.home.display());
+        let command = ["env", &home, &own.display().to_string(), "lab", "power", "cycle", self.name()];
+        Ok(command.map(str::to_owned).into())
     }
 
     pub(crate) fn has_battery(&self) -> bool {

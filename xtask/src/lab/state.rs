@@ -18,9 +18,15 @@ pub(crate) struct State {
     pub(crate) directory: PathBuf,
 }
 
+/// Names another folder for boards.
+pub(crate) const HOME: &str = "LATLAB_LAB_HOME";
+
 /// Where boards live unless a caller has its own place.
 pub(crate) fn home() -> Result<PathBuf> {
-    Ok(paths::cache()?.join("lab"))
+    match std::env::var_os(HOME) {
+        Some(home) => Ok(home.into()),
+        None => Ok(paths::cache()?.join("lab")),
+    }
 }
 
 impl State {

@@ -4,9 +4,10 @@ use super::Loaded;
 use super::combinations::in_band_on_cobalt;
 use super::model::{Cell, Cpus, Instrument};
 use super::settings::instrument_name;
+use crate::boot;
 use crate::diagnostic::{Diagnostic, Span, nearest};
 use crate::target;
-use crate::target::{BootMethod, boot_method_name};
+use crate::target::boot_method_name;
 use latprobe::cpulist::CpuList;
 
 /// One thing of a campaign that a target cannot do.
@@ -42,24 +43,17 @@ pub fn fit(campaign: &Loaded, target: &target::Loaded) -> Vec<Misfit> {
         }
     }
     let boots = campaign.campaign.cells.iter().any(|cell| cell.settings.boot != super::model::Boot::default());
-    if boots && target.target.boot_method != BootMethod::AsBooted {
-        misfits.push(never_reboots(target));
-    }
+    misfits.extend(boot::needs_hand(&target.target).filter(|_| boots).map(|why| needs_hand(target, why)));
     misfits
 }
 
-fn never_reboots(target: &target::Loaded) -> Misfit {
-    let name = &target.target.name;
-    let method = boot_method_name(target.target.boot_method);
-    let diagnostic = Diagnostic::warning(
-        target.span(&["boot", "method"]),
-        format!("boot method `{method}` is not supported yet"),
-    )
-    .label(format!("{name} is measured as it is booted"))
-    .help(
-        "boot the board by hand before; a cell whose kernel or arguments are not what runs is refused, never measured",
-    );
-    Misfit { kind: MisfitKind::Unsupported, cells: Vec::new(), diagnostic }
+/// Said before anything is changed.
+fn needs_hand(target: &target::Loaded, why: &str) -> Misfit {
+    let message = format!("{} needs a hand if a kernel hangs", target.target.name);
+    let diagnostic = Diagnostic::warning(target.span(&["boot", "method"]), message)
+        .label(format!("method `{}`", boot_method_name(target.target.boot_method)))
+        .help(why);
+    Misfit { kind: MisfitKind::Wrong, cells: Vec::new(), diagnostic }
 }
 
 struct Check<'a> {
@@ -74,7 +68,7 @@ impl Check<'_> {
         let unsupported = self.instrument();
         // A cell that cannot be measured yet misses no kernel variant.
         let kernel = if unsupported.is_some() { None } else { self.kernel() };
-        let wrong = [kernel, self.cobalt(), self.measured(), self.isolated(), self.load_cpus()];
+        let wrong = [kernel, self.choice(), self.cobalt(), self.measured(), self.isolated(), self.load_cpus()];
         let wrong = wrong.into_iter().flatten().map(|diagnostic| (MisfitKind::Wrong, diagnostic));
         wrong.chain(unsupported.map(|diagnostic| (MisfitKind::Unsupported, diagnostic))).collect()
     }
@@ -109,6 +103,22 @@ impl Check<'_> {
             None => diagnostic,
         };
         Some(diagnostic.help(format!("{} has: {listed}", self.name())))
+    }
+
+    /// What the boot method needs to know of the variant.
+    fn choice(&self) -> Option<Diagnostic> {
+        let boot = &self.cell.settings.boot;
+        let target = &self.target.target;
+        let at = if boot.kernel.is_some() { vec!["boot", "kernel"] } else { vec!["boot"] };
+        if boot.kernel.as_ref().is_some_and(|kernel| !target.kernels.contains_key(kernel)) {
+            return None;
+        }
+        let lacks = boot::lacks(boot, target)?;
+        Some(
+            Diagnostic::error(self.at(&at), format!("{} cannot boot this: {}", self.name(), lacks.what))
+                .also(self.target.span(&["boot", "method"]), "so says the target")
+                .help(lacks.help),
+        )
     }
 
     /// In-band instruments on a co-kernel, and Cobalt's instruments on anything else.

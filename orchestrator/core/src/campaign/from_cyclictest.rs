@@ -297,8 +297,7 @@ impl Found {
                 }
                 self.take(&format!("--{name}"), *takes, *means, value);
             } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-                let mut at = letters.char_indices();
-                while let Some((index, letter)) = at.next() {
+                for (index, letter) in letters.char_indices() {
                     let Some((_, _, takes, means)) =
                         OPTIONS.iter().find(|(known, ..)| *known == letter && letter != ' ')
                     else {

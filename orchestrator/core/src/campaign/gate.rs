@@ -1,11 +1,12 @@
 //! `[gate]`.
 
-use super::model::Gate;
+use super::model::{Gate, Relative};
 use super::settings::LATENCIES;
 use crate::diagnostic::Diagnostic;
 use crate::document::reader::{Reader, Sink};
-use crate::document::values::{duration, duration_text, integer, share};
+use crate::document::values::{duration, duration_text, integer, number_in, one_of, share, some};
 use crate::document::{Entry, Node, Value};
+use crate::trend::Metric;
 use std::collections::BTreeMap;
 
 pub(super) fn read(root: &mut Reader<'_>) -> Gate {
@@ -15,6 +16,8 @@ pub(super) fn read(root: &mut Reader<'_>) -> Gate {
         missed: table.field("missed", integer(0..=u64::MAX / 2)),
         quantile_ns: BTreeMap::new(),
         exceed: Vec::new(),
+        valid_only: table.field("validity", one_of(VALIDITY)).unwrap_or(false),
+        baseline: baseline(&mut table),
     };
     for entry in table.named("quantile") {
         let name = format!("gate.quantile.\"{}\"", entry.key);
@@ -32,6 +35,27 @@ pub(super) fn read(root: &mut Reader<'_>) -> Gate {
     gate.exceed.sort_by_key(|(latency, _)| *latency);
     table.finish();
     gate
+}
+
+/// Whether only VALID will do.
+const VALIDITY: &[(&str, bool)] = &[("valid", true), ("degraded", false)];
+/// By [`Metric::ALL`].
+const METRICS: &[(&str, Metric)] = &Metric::ALL;
+
+fn baseline(gate: &mut Reader<'_>) -> Option<Relative> {
+    let confirm = gate.field("confirm", integer(0..=20u8));
+    let asked = gate.has("baseline") || gate.has("confirm");
+    let mut relative = Relative { confirm: confirm.unwrap_or(2), ..Relative::default() };
+    if let Some(mut table) = gate.table("baseline") {
+        if let Some(metrics) = table.field("metrics", some(one_of(METRICS))) {
+            relative.metrics = metrics.into_iter().map(|metric| metric.name().to_owned()).collect();
+        }
+        let rule = &mut relative.rule;
+        rule.confidence = table.field("confidence", number_in(0.5..=0.999_999)).unwrap_or(rule.confidence);
+        rule.margin = table.field("margin", number_in(0.0..=10.0)).unwrap_or(rule.margin);
+        table.finish();
+    }
+    asked.then_some(relative)
 }
 
 fn key_node(entry: &Entry) -> Node {

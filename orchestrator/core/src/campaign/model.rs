@@ -1,5 +1,6 @@
 //! A campaign after all layers are resolved: what the rest of latlab works with, and what `plan.json` stores.
 
+use crate::trend::{Metric, Rule};
 use latprobe::cpulist::CpuList;
 use latprobe::spec::{CpuDmaLatency, Hunt, Length, Policy, Sleep, Weakness};
 use serde::{Deserialize, Serialize};
@@ -373,4 +374,29 @@ pub struct Gate {
     pub quantile_ns: BTreeMap<String, u64>,
     /// (latency in ns, largest share of samples above it).
     pub exceed: Vec<(u64, f64)>,
+    /// What degrades a run makes it INVALID (`validity = "valid"`).
+    #[serde(default)]
+    pub valid_only: bool,
+    /// Held against the cell's baseline; without one a night does not pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Relative>,
+}
+
+/// `[gate.baseline]`: limits relative to the runs of a baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Relative {
+    /// Names of [`crate::trend::Metric`].
+    pub metrics: Vec<String>,
+    /// When a run is suspicious.
+    pub rule: Rule,
+    /// Further suspicious runs of a cell before a night fails; `latlab run` measures them by itself.
+    pub confirm: u8,
+}
+
+/// As `latlab gate` judges where a campaign says nothing.
+impl Default for Relative {
+    fn default() -> Self {
+        let metrics = Metric::OF_GATES.map(|metric| metric.name().to_owned()).to_vec();
+        Self { metrics, rule: Rule::default(), confirm: 2 }
+    }
 }

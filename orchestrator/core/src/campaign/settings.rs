@@ -66,7 +66,8 @@ pub(super) const HOMES: Homes = &[
         ],
     ),
     ("require", &["preemption", "clocksource", "checks"]),
-    ("gate", &["max", "missed", "quantile", "exceed"]),
+    ("gate", &["max", "missed", "quantile", "exceed", "validity", "confirm", "baseline"]),
+    ("gate.baseline", &["metrics", "confidence", "margin"]),
     ("collect", &["every", "mode", "checkpoint"]),
     ("plan", &["repeat", "order", "after_reset"]),
 ];

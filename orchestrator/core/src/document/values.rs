@@ -106,6 +106,26 @@ pub fn share(node: &Node) -> Parsed<f64> {
     }
 }
 
+/// A number in a range.
+pub fn number_in(allowed: RangeInclusive<f64>) -> impl Fn(&Node) -> Parsed<f64> {
+    move |node| {
+        let range = format!("a number from {} to {}", allowed.start(), allowed.end());
+        let number = match node.value {
+            Value::Float(number) => number,
+            Value::Integer(number) => number as f64,
+            Value::String(_) => {
+                return refuse("`{}` is a number", "this is text", format!("write {range}, without quotes"));
+            }
+            _ => return refuse("`{}` is a number", format!("this is {}", node.value.kind()), format!("write {range}")),
+        };
+        if allowed.contains(&number) {
+            Ok(number)
+        } else {
+            refuse("`{}` is out of range", format!("allowed: {range}"), "")
+        }
+    }
+}
+
 /// One of a few words.
 pub fn one_of<T: Copy>(words: &'static [(&'static str, T)]) -> impl Fn(&Node) -> Parsed<T> {
     move |node| {
@@ -192,6 +212,15 @@ pub fn cpu_list(node: &Node) -> Parsed<CpuList> {
             format!("`{}` is no CPU number or range", bad.part),
             "write numbers and ranges, such as \"1\" or \"0-3,5\"",
         ),
+    }
+}
+
+/// A list with at least one value.
+pub fn some<T>(item: impl Fn(&Node) -> Parsed<T>) -> impl Fn(&Node) -> Parsed<Vec<T>> {
+    let list = list(item);
+    move |node| {
+        let values = list(node)?;
+        if values.is_empty() { refuse("`{}` is empty", "", "leave the key out for its default") } else { Ok(values) }
     }
 }
 

@@ -3,9 +3,13 @@
 use super::Facts;
 use super::captures::Captures;
 
+/// Configuration that was given with a kernel that latlab installed: the host's, for boards that do not show their own.
+pub const INSTALLED: &str = "@config.installed";
+
 pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     let text = captures
         .text("@config.gz")
+        .or_else(|| captures.text(INSTALLED))
         .or_else(|| captures.ending("/boot/config-", ""))
         .or_else(|| captures.ending("/lib/modules/", "/config"));
     facts.config = text.map(|text| {
@@ -20,6 +24,7 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
 /// The capture of this path is a kernel configuration.
 pub(crate) fn is_config(path: &str) -> bool {
     path == "@config.gz"
+        || path == INSTALLED
         || path.starts_with("/boot/config-")
         || (path.starts_with("/lib/modules/") && path.ends_with("/config"))
 }

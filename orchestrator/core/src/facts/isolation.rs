@@ -20,10 +20,10 @@ pub(super) fn read(captures: &Captures, facts: &mut Facts) {
     facts.workqueue_cpus = captures.word("/sys/devices/virtual/workqueue/cpumask").and_then(mask);
     facts.xenomai = captures.word("/proc/xenomai/version").map(str::to_owned);
     let clock = captures.text("/proc/xenomai/clock/coreclk");
-    facts.gravity = clock
-        .and_then(|text| text.lines().find(|line| line.trim_start().starts_with("gravity")).map(str::trim))
-        .or_else(|| captures.word("/proc/xenomai/latency"))
-        .map(str::to_owned);
+    let gravity = clock.and_then(|text| text.lines().map(str::trim).find(|line| line.starts_with("gravity")));
+    // Xenomai 2 has one figure, in ns.
+    let before_3 = || Some(format!("scheduling latency {} ns", captures.word("/proc/xenomai/latency")?));
+    facts.gravity = gravity.map(str::to_owned).or_else(before_3);
 }
 
 fn partitions(captures: &Captures) -> Vec<Partition> {

@@ -22,6 +22,7 @@ use latprobe::cpulist::CpuList;
 use latprobe::status::Capture;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use config::INSTALLED as INSTALLED_CONFIG;
 pub(crate) use config::{is_config, matters as config_matters};
 pub use cpus::{CpuFacts, IdleState, cpu_list_text};
 pub use interrupts::is_local as is_local_interrupt;

@@ -164,6 +164,10 @@ fn preemption_model_in_the_order_of_trust() {
         ),
         (Some(Lazy), &[("@config.gz", "CONFIG_PREEMPT_LAZY=y\n")]),
         (Some(Preempt), &[("@config.gz", "CONFIG_PREEMPT_LAZY=y\nCONFIG_PREEMPT__LL=y\n")]),
+        (
+            Some(Lazy),
+            &[("@config.installed", "CONFIG_PREEMPT_LAZY=y\n"), ("/boot/config-1", "CONFIG_PREEMPT_NONE=y\n")],
+        ),
         // Only built for: what runs is not known.
         (None, &[(version, "Linux version 6.1.0 #1 SMP PREEMPT_DYNAMIC"), ("/proc/cmdline", "quiet")]),
         (None, &[(version, "Linux version 6.1.0 #1 SMP")]),

@@ -29,8 +29,8 @@ pub(super) enum Next {
 pub(super) trait Taker {
     /// Takes a line.
     fn line(&mut self, line: Line<'_>) -> Next;
-    /// Takes whole lines that say nothing new from the start of `bytes`; gives how many bytes and lines.
-    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
+    /// Takes whole lines of a known layout from the start of `bytes`; gives how many bytes and lines.
+    fn bulk(&mut self, bytes: &[u8]) -> (usize, u64) {
         let _ = bytes;
         (0, 0)
     }
@@ -81,10 +81,10 @@ impl Cutter {
                     continue;
                 }
             }
-            if self.carry.is_empty() && bytes.first().is_some_and(u8::is_ascii_digit) {
-                let (skipped, lines) = taker.skip(bytes);
+            if self.carry.is_empty() && bytes.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b' ') {
+                let (taken, lines) = taker.bulk(bytes);
                 self.number += lines;
-                bytes = bytes.get(skipped..).unwrap_or_default();
+                bytes = bytes.get(taken..).unwrap_or_default();
             }
             let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else {
                 self.keep(bytes);
@@ -121,8 +121,7 @@ impl Cutter {
         // A quoted mail: the marks are no part of the lines.
         let quotes = text.iter().take_while(|byte| matches!(byte, b'>' | b' ')).count();
         let text = if text.first() == Some(&b'>') { &text[quotes..] } else { text };
-        // Rows begin with a digit: they are never searched for control codes.
-        if text.first().is_some_and(u8::is_ascii_digit) || memchr::memchr(0x1b, text).is_none() {
+        if memchr::memchr(0x1b, text).is_none() {
             return taker.line(Line { number, text: text.trim_ascii(), ended });
         }
         strip_escapes(text, &mut self.plain);

@@ -21,8 +21,32 @@ impl Decimal {
             Some((digits, taken)) if text.get(taken) != Some(&b'.') => {
                 Some((Self { negative: false, digits: u128::from(digits), scale: 0 }, taken))
             }
-            _ => Self::take_any(text),
+            _ => Self::take_short(text).or_else(|| Self::take_any(text)),
         }
+    }
+
+    /// A sign and a fraction, with as many digits as 64 bits surely hold.
+    #[inline]
+    fn take_short(text: &[u8]) -> Option<(Self, usize)> {
+        const DIGITS: usize = 18;
+        let negative = text.first() == Some(&b'-');
+        let from = usize::from(negative);
+        let (mut digits, mut at, mut point) = (0u64, from, None);
+        while let Some(&byte) = text.get(at) {
+            match byte {
+                b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+                b'.' if point.is_none() => point = Some(at),
+                _ => break,
+            }
+            at += 1;
+            if at - from > DIGITS {
+                return None;
+            }
+        }
+        let scale = point.map_or(0, |point| at - point - 1);
+        let seen = at - from > usize::from(point.is_some());
+        let scale = u32::try_from(scale).ok()?;
+        seen.then_some((Self { negative, digits: u128::from(digits), scale }, at))
     }
 
     /// With a sign, a fraction, or more digits than 64 bits hold.
@@ -77,8 +101,23 @@ impl Decimal {
 
     /// As nanoseconds with their fraction, from a value in `unit`: the nearest `f64`.
     pub(super) fn nanoseconds_f64(self, unit: Unit) -> Option<f64> {
+        /// Whole numbers up to here, and powers of ten up to the 22nd, are exact: one division rounds once.
+        const EXACT: u128 = 1 << 53;
+        let (shift, scale) = (unit.shift(), self.scale);
+        if self.digits <= EXACT && shift.abs_diff(scale) <= 22 {
+            #[expect(clippy::cast_precision_loss, reason = "not above 2^53")]
+            let digits = self.digits as f64;
+            let power = 10f64.powi(i32::try_from(shift.abs_diff(scale)).ok()?);
+            let magnitude = if shift >= scale { digits * power } else { digits / power };
+            return Some(if self.negative { -magnitude } else { magnitude });
+        }
         let sign = if self.negative { "-" } else { "" };
         format!("{sign}{}e{}", self.digits, i64::from(unit.shift()) - i64::from(self.scale)).parse().ok()
+    }
+
+    /// A count as a number.
+    pub(super) fn whole(count: u64) -> Self {
+        Self { negative: false, digits: u128::from(count), scale: 0 }
     }
 
     /// As a count: not negative, no fraction.
@@ -158,24 +197,55 @@ pub(super) fn take_count(text: &[u8]) -> Option<(u64, usize)> {
     (at > 0).then_some((value, at))
 }
 
-/// Reads a blank or tab, exactly six digits and another blank or tab from the start of `text`: the usual column of a
-/// histogram row, eight bytes at once.
+/// The value of eight digits, the first one in the lowest byte, each as 0 to 9.
 #[inline]
-pub(super) fn take_six(text: &[u8]) -> Option<u64> {
-    /// In each byte of the six digits.
-    const DIGITS: u64 = 0x00ff_ffff_ffff_ff00;
-    let eight = u64::from_le_bytes(*text.first_chunk()?);
-    let blank = |byte: u64| byte == u64::from(b' ') || byte == u64::from(b'\t');
-    let all_digits = (eight & 0x00f0_f0f0_f0f0_f000) == 0x0030_3030_3030_3000
-        && ((eight & DIGITS).wrapping_add(0x0006_0606_0606_0600) & 0x00f0_f0f0_f0f0_f000) == 0x0030_3030_3030_3000;
-    if !all_digits || !blank(eight & 0xff) || !blank(eight >> 56) {
+const fn eight_digits(digits: u64) -> u64 {
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff
+}
+
+/// The high bit of each byte that is no digit, of bytes from which the digit zero was taken (by exclusive or).
+#[inline]
+const fn no_digits(bytes: u64) -> u64 {
+    (((bytes & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | bytes) & 0x8080_8080_8080_8080
+}
+
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// Reads a count of at most seven digits from the start of `text`, eight bytes at once; gives it and the bytes it took.
+/// `None` also where fewer than eight bytes are left: [`take_count`] reads every count.
+#[inline]
+pub(super) fn take_short(text: &[u8]) -> Option<(u64, usize)> {
+    let bytes = u64::from_le_bytes(*text.first_chunk()?) ^ ZEROS;
+    let end = no_digits(bytes).trailing_zeros() & !7;
+    if end == 0 || end == 64 {
         return None;
     }
-    // The first digit is in the lowest byte. Pairs of digits, then the three pairs.
-    let digits = (eight >> 8) & 0x0f0f_0f0f_0f0f;
-    let pairs = digits * 10 + (digits >> 8);
-    let pair = |shift: u32| (pairs >> shift) & 0xff;
-    Some(pair(0) * 10_000 + pair(16) * 100 + pair(32))
+    Some((eight_digits(bytes << (64 - end)), (end / 8) as usize))
+}
+
+/// A blank or tab and six digits: the usual column of a histogram row.
+#[inline]
+pub(super) fn six(column: [u8; 7]) -> Option<u64> {
+    let [blank, a, b, c, d, e, f] = column;
+    // Leading zeros make it eight.
+    let bytes = u64::from_le_bytes([b'0', b'0', a, b, c, d, e, f]) ^ ZEROS;
+    (matches!(blank, b' ' | b'\t') && no_digits(bytes) == 0).then(|| eight_digits(bytes))
+}
+
+/// Eight characters that hold a count behind blanks (`%8d`).
+#[inline]
+pub(super) fn padded(field: [u8; 8]) -> Option<u64> {
+    const BLANKS: u64 = 0x2020_2020_2020_2020;
+    let bytes = u64::from_le_bytes(field);
+    // The lowest byte that is no blank begins the digits.
+    let from = (bytes ^ BLANKS).trailing_zeros() & !7;
+    if from == 64 {
+        return None;
+    }
+    let digits = (bytes ^ ZEROS) >> from << from;
+    (no_digits(digits) == 0).then(|| eight_digits(digits))
 }
 
 /// A count that fills all of `text` (blanks around it allowed).
@@ -245,17 +315,37 @@ mod tests {
         assert_eq!(take_count(b"18446744073709551616"), None);
         assert_eq!(take_count(b"x"), None);
         for (text, expected) in [
-            (&b" 012345\t"[..], Some(12_345)),
-            (b"\t999999 x", Some(999_999)),
-            (b"\t000000\t", Some(0)),
-            (b"\t0000001\t", None),
-            (b"\t00000a\t", None),
-            (b"\t00000:\t", None),
-            (b"\t00000/\t", None),
-            (b"0012345\t", None),
-            (b" 012345", None),
+            (b" 012345", Some(12_345)),
+            (b"\t999999", Some(999_999)),
+            (b"\t000000", Some(0)),
+            (b"\t00000a", None),
+            (b"\t00000:", None),
+            (b"\t00000/", None),
+            (b"\t0000\xb01", None),
+            (b"0012345", None),
         ] {
-            assert_eq!(take_six(text), expected, "{}", String::from_utf8_lossy(text));
+            assert_eq!(six(*text), expected, "{}", String::from_utf8_lossy(text));
+        }
+        for (text, expected) in [
+            (&b"0\t000000"[..], Some((0, 1))),
+            (b"9999999 x", Some((9_999_999, 7))),
+            (b"12345678", None),
+            (b"12 4567", None),
+            (b" 1234567", None),
+            (b"12\xb0\x00-:/5", Some((12, 2))),
+        ] {
+            assert_eq!(take_short(text), expected, "{}", String::from_utf8_lossy(text));
+        }
+        for (text, expected) in [
+            (b"       0", Some(0)),
+            (b"      -5", None),
+            (b"12345678", Some(12_345_678)),
+            (b"  1 2345", None),
+            (b"        ", None),
+            (b"     12 ", None),
+            (b"    !123", None),
+        ] {
+            assert_eq!(padded(*text), expected, "{}", String::from_utf8_lossy(text));
         }
     }
 }

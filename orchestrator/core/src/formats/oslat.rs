@@ -20,9 +20,10 @@ pub(super) struct Oslat {
 struct Run {
     line: u64,
     threads: Vec<Thread>,
-    /// Rows: lower edge in ns of the last two, which give the width.
     last_edge: Option<u64>,
     width: Option<u64>,
+    /// A row is missing before this line.
+    gap: Option<u64>,
     with_overflow: bool,
     statistics: u8,
     priority: Option<u64>,
@@ -47,9 +48,12 @@ impl Run {
         let (Some(edge), Some(counts)) = (edge, counts.filter(|counts| counts.len() == self.threads.len())) else {
             return self.damage(line);
         };
-        if let Some(last) = self.last_edge {
-            self.width = Some(self.width.map_or(edge - last, |width| width.min(edge - last)));
+        // All buckets are printed, the first one begins at one width.
+        let step = edge - self.last_edge.unwrap_or(0);
+        if *self.width.get_or_insert(step) != step {
+            self.gap.get_or_insert(line);
         }
+        self.width = self.width.map(|width| width.min(step));
         self.last_edge = Some(edge);
         self.with_overflow |= overflow;
         if !context.room_for_bins(counts.iter().filter(|n| **n > 0).count()) {
@@ -102,6 +106,9 @@ impl Oslat {
         if let Some((lines, first)) = run.damaged {
             measurement.incomplete(format!("{lines} damaged lines are left out, the first at line {first}"));
         }
+        if let Some(line) = run.gap {
+            measurement.incomplete(format!("line {line}: a bucket before this one is missing"));
+        }
         if run.statistics < 3 {
             measurement.incomplete("minimum, average and maximum are missing: the file is cut");
         } else if !run.with_overflow {
@@ -132,6 +139,7 @@ impl Family for Oslat {
                     threads: threads.collect(),
                     last_edge: None,
                     width: None,
+                    gap: None,
                     with_overflow: false,
                     statistics: 0,
                     priority: None,

@@ -26,6 +26,8 @@ struct Run {
     max: Option<Decimal>,
     overruns: Option<u64>,
     headings: bool,
+    /// There is a header: with it comes the line of minimum, mean and maximum.
+    titled: bool,
     /// Value in ns, count, as printed.
     rows: Vec<(u64, u64)>,
     outliers: Option<u64>,
@@ -34,7 +36,7 @@ struct Run {
 
 impl Run {
     fn new(line: u64, xenomai: bool) -> Self {
-        Self { line, xenomai, ..Self::default() }
+        Self { line, xenomai, titled: true, ..Self::default() }
     }
 
     fn header(&mut self, text: &[u8]) {
@@ -80,7 +82,7 @@ impl Run {
         let plain = |word: &[u8]| Decimal::parse(word.strip_suffix(b"+").unwrap_or(word));
         let value = plain(x).and_then(|x| x.nanoseconds(Unit::Micro)).and_then(|x| u64::try_from(x).ok());
         match (value, plain(n).and_then(Decimal::count)) {
-            (Some(_), Some(n)) if outliers => self.outliers = self.outliers.unwrap_or(0).checked_add(n),
+            (Some(_), Some(n)) if outliers && self.outliers.is_none() => self.outliers = Some(n),
             (Some(value), Some(n)) if self.rows.last().is_none_or(|(last, _)| *last < value) => {
                 if context.room_for_bins(1) {
                     self.rows.push((value, n));
@@ -110,6 +112,13 @@ impl Run {
             let bins = self.rows.iter().copied().filter(|(_, n)| *n > 0).collect();
             measurement.set_bins(&mut thread, Unit::Micro.nanoseconds(), bins);
         }
+        if self.rows.is_empty() {
+            measurement.incomplete("the rows are missing: the file is cut");
+        }
+        if self.titled && (thread.min_ns.is_none() || thread.mean_ns.is_none() || thread.max_ns.is_none()) {
+            measurement.incomplete("the minimum, mean or maximum is missing in the header");
+        }
+        self.ends(&thread, &mut measurement);
         if let Some((lines, first)) = self.damaged {
             measurement.incomplete(format!("{lines} damaged rows are left out, the first at line {first}"));
         }
@@ -117,10 +126,44 @@ impl Run {
         measurement
     }
 
+    /// The rows that count samples.
+    fn inner(&self) -> &[(u64, u64)] {
+        let inner =
+            if self.xenomai { self.rows.get(1..self.rows.len().max(2) - 1) } else { Some(self.rows.as_slice()) };
+        inner.unwrap_or_default()
+    }
+
+    /// All rows between the first and the last occupied one are printed, and minimum and maximum lie in these.
+    fn ends(&self, thread: &Thread, measurement: &mut Measurement) {
+        /// Places are printed with six digits.
+        const EXACT_NS: u64 = 99_999_000;
+        let inner = self.inner();
+        let step = inner.windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or(1000);
+        let gap = inner.windows(2).find(|pair| pair[1].0 < EXACT_NS && pair[1].0 - pair[0].0 != step);
+        if let Some([_, (place, _)]) = gap {
+            measurement.incomplete(format!("a row before that of {place} ns is missing"));
+        }
+        let (Some((first, _)), Some((last, _))) = (inner.first(), inner.last()) else { return };
+        let from = if self.xenomai { first.saturating_sub(step / 2) } else { *first };
+        let to = if self.xenomai { last.saturating_add(step / 2) } else { last.saturating_add(step) };
+        let closed = |outer: Option<&(u64, u64)>, edge: u64| outer.is_none_or(|(place, _)| *place == edge);
+        if self.xenomai && to < EXACT_NS && !(closed(self.rows.first(), from) && closed(self.rows.last(), to)) {
+            measurement.incomplete("a row at an end of the curve is missing");
+        }
+        let ns = |value: Option<i64>| value.and_then(|ns| u64::try_from(ns).ok());
+        if ns(thread.min_ns).is_some_and(|min| min < from || min >= to) {
+            measurement.warn("the minimum lies in none of the rows");
+        }
+        if self.outliers.is_none() && ns(thread.max_ns).is_some_and(|max| max >= to) {
+            measurement
+                .warn("the maximum lies beyond the rows: the last one also counts larger values, or rows are missing");
+        }
+    }
+
     /// Rows stand for the middle of a bucket, with one added to each count; the first and the last row, of count 1,
     /// only close the curve.
     fn xenomai_bins(&mut self, thread: &mut Thread, measurement: &mut Measurement) {
-        let width = self.rows.get(1..3).map_or(1000, |pair| pair[1].0 - pair[0].0);
+        let width = self.inner().windows(2).map(|pair| pair[1].0 - pair[0].0).min().unwrap_or(1000);
         let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else { return };
         if self.rows.len() < 3 || first.1 != 1 || last.1 != 1 {
             measurement.incomplete("the rows that close the curve are missing: the file is cut");
@@ -177,7 +220,7 @@ impl Plot {
             && number + 1 == line.number
             && nanoseconds(first).zip(nanoseconds(x)).is_some_and(|(first, x)| x - 500 == first && first % 1000 == 0)
         {
-            let mut run = Run::new(number, true);
+            let mut run = Run { titled: false, ..Run::new(number, true) };
             let opening = u64::try_from(nanoseconds(first).unwrap_or(0)).unwrap_or(0);
             run.rows.push((opening, 1));
             run.row(line, context);
@@ -194,7 +237,8 @@ impl Plot {
 impl Family for Plot {
     fn line(&mut self, line: Line<'_>, context: &mut Context) -> bool {
         match line.text.first() {
-            Some(b'#') => self.comment(line.text[1..].trim_ascii(), line.number, context),
+            // Without its end a value may be cut.
+            Some(b'#') if line.ended => self.comment(line.text[1..].trim_ascii(), line.number, context),
             Some(b'0'..=b'9') => match &mut self.run {
                 Some(run) => {
                     run.row(line, context);

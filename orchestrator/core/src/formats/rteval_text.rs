@@ -91,8 +91,9 @@ impl RtevalText {
             measurement.incomplete(format!("the system has {system} samples, the CPUs listed have {sum}"));
         }
         for core in &run.cores {
-            if core.cycles != Some(0) && core.max_ns.is_none() {
-                measurement.incomplete(format!("{}: no statistics", core.name()));
+            let missing = core.min_ns.is_none() || core.mean_ns.is_none() || core.max_ns.is_none();
+            if core.cycles != Some(0) && missing {
+                measurement.incomplete(format!("{}: its minimum, mean or maximum is missing", core.name()));
             }
         }
         measurement.threads = run.cores;

@@ -38,6 +38,8 @@ struct Run {
     command: Option<Command>,
     /// All row indices are multiples of it.
     common_step: u64,
+    /// Rows without an index (`--no-index`), those of the summary among them.
+    bare: Option<Vec<Vec<Option<u64>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +67,11 @@ impl Column {
         };
         Some(Self { cpu: count(cpu)?, layer, ..Self::default() })
     }
+
+    /// Does a line begin with a column's name?
+    fn begins(text: &[u8]) -> bool {
+        words(text).next().is_some_and(|word| Self::named(word).is_some())
+    }
 }
 
 impl Run {
@@ -91,6 +98,11 @@ impl Run {
 
     /// `over:`, `count:`, `min:`, `avg:`, `max:`; after `ALL:` over all CPUs.
     fn footer(&mut self, name: &[u8], values: &[u8], ended: bool) {
+        /// Columns are at least this wide; a shorter last one at the end of a file may be cut.
+        const WIDTH: usize = 9;
+        let digits = values.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let blanks = values[..values.len() - digits].iter().rev().take_while(|byte| **byte == b' ').count();
+        let is_whole = digits > 0 && digits + blanks > WIDTH;
         // An empty column has no minimum: older versions print the largest 64-bit number, newer ones a dash.
         let values: Vec<Option<Decimal>> = words(values)
             .take(MAX_COLUMNS)
@@ -103,7 +115,7 @@ impl Run {
             return;
         }
         self.has_count |= name == b"count";
-        if !ended || values.len() != self.columns.len() {
+        if !(ended || is_whole) || values.len() != self.columns.len() {
             return;
         }
         self.summary_lines = self.summary_lines.saturating_add(1);
@@ -116,6 +128,40 @@ impl Run {
                 _ => column.max = value,
             }
         }
+    }
+
+    /// A row without an index: its place is not known, and whether it is one of the summary only at the end.
+    fn bare_row(&mut self, line: Line<'_>, context: &mut Context) -> bool {
+        let Some(rows) = self.bare.as_mut().filter(|_| !self.in_all) else { return true };
+        let row: Vec<Option<u64>> = words(line.text).take(MAX_COLUMNS + 1).map(count).collect();
+        if row.len() != self.columns.len() || !line.ended {
+            self.damaged.get_or_insert((0, line.number)).0 += 1;
+        } else if context.room_for_bins(row.len()) {
+            rows.push(row);
+        }
+        true
+    }
+
+    /// The last five rows without an index are the summary, if the sums over those before agree in every column.
+    fn take_bare(&mut self) -> Option<Vec<u64>> {
+        let rows = self.bare.take()?;
+        let (rows, summary) = rows.split_last_chunk::<5>()?;
+        let [over, count, min, avg, max] = summary;
+        let mut sums = Vec::new();
+        for (place, column) in self.columns.iter_mut().enumerate() {
+            let sum = rows.iter().try_fold(0u64, |sum, row| sum.checked_add((*row.get(place)?)?))?;
+            (column.over, column.count) = (over[place], count[place]);
+            if sum.checked_add(column.over?)? != column.count? {
+                return None;
+            }
+            if column.count != Some(0) {
+                let value = |row: &[Option<u64>]| row[place].map(Decimal::whole);
+                (column.min, column.avg, column.max) = (value(min), value(avg), value(max));
+            }
+            sums.push(sum);
+        }
+        (self.has_count, self.summary_lines) = (true, 5);
+        Some(sums)
     }
 
     /// Bucket width in printed units: `-b`, else what rows, minima and maxima allow.
@@ -135,7 +181,7 @@ impl Run {
         if by_one { Some(1) } else { Some(self.common_step).filter(|step| *step > 0) }
     }
 
-    fn measurement(self) -> Measurement {
+    fn measurement(self, without_places: Option<&[u64]>) -> Measurement {
         let noise = self.columns.iter().all(|column| column.layer.is_none());
         let (tool, kind) = if noise { ("rtla-osnoise", Kind::Noise) } else { ("rtla-timerlat", Kind::Latency) };
         let mut measurement = Measurement::new(tool, "rtla-hist", kind, self.line);
@@ -153,10 +199,19 @@ impl Run {
                 thread.mean_ns = column.avg.and_then(|avg| avg.nanoseconds_f64(self.unit));
                 thread.max_ns = column.max.and_then(|max| max.nanoseconds(self.unit));
             }
-            let bins = column.bins.iter().filter_map(|(bin, n)| Some((bin.checked_mul(unit)?, *n))).collect();
-            measurement.set_bins(&mut thread, 0, bins);
-            thread.bin_width_ns = step.and_then(|step| step.checked_mul(unit));
+            if let Some(sums) = without_places {
+                thread.binned = sums.get(measurement.threads.len()).copied().unwrap_or(0);
+            } else {
+                let bins = column.bins.iter().filter_map(|(bin, n)| Some((bin.checked_mul(unit)?, *n))).collect();
+                measurement.set_bins(&mut thread, 0, bins);
+                thread.bin_width_ns = step.and_then(|step| step.checked_mul(unit));
+            }
             measurement.threads.push(thread);
+        }
+        if without_places.is_some() {
+            measurement.incomplete(
+                "rows without an index (--no-index): the latency of a row is not known, its samples are only counted",
+            );
         }
         self.warnings(&mut measurement);
         measurement
@@ -186,17 +241,39 @@ impl Run {
     }
 }
 
+/// A summary line of a table whose heading was not printed (`--no-header`).
+fn without_heading(line: Line<'_>, context: &mut Context) -> bool {
+    let numbers = |text: &[u8]| words(text).next().is_some() && words(text).all(|word| count(word).is_some());
+    if line.text.strip_prefix(b"over:").is_some_and(numbers) {
+        context.no_data(
+            line.number,
+            "an rtla histogram without its heading (--no-header): of which CPU and layer a column is, and in which unit, is not known",
+        );
+    }
+    false
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl RtlaHist {
     fn close(&mut self, context: &mut Context) {
-        if let Some(run) = self.run.take() {
+        if let Some(mut run) = self.run.take() {
+            if run.bare.is_some() {
+                match run.take_bare() {
+                    Some(sums) => context.found(run.measurement(Some(&sums))),
+                    None => context.no_data(
+                        run.line,
+                        "an rtla histogram without an index (--no-index) and without a summary that agrees: the latency of a row is not known",
+                    ),
+                }
+                return;
+            }
             let has_rows = run.rows > 0 || run.has_count;
             let line = run.line;
             if has_rows {
-                let measurement = run.measurement();
+                let measurement = run.measurement(None);
                 context.found(measurement);
             } else {
                 context.no_data(line, "an rtla histogram without a row");
@@ -225,6 +302,7 @@ impl RtlaHist {
             last_index: None,
             command: context.command(&["rtla", "timerlat"]),
             common_step: 0,
+            bare: None,
         });
         true
     }
@@ -247,7 +325,22 @@ impl Family for RtlaHist {
         if let Some(names) = text.strip_prefix(b"Index") {
             return self.heading(line, names, context);
         }
-        let Some(run) = &mut self.run else { return false };
+        if self.head.is_some() && Column::begins(text) && self.heading(line, text, context) {
+            if let Some(run) = &mut self.run {
+                run.bare = Some(Vec::new());
+            }
+            return true;
+        }
+        let Some(run) = &mut self.run else { return without_heading(line, context) };
+        if run.bare.is_some() {
+            if text.first().is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
+                return run.bare_row(line, context);
+            }
+            if words(text).all(|word| matches!(word, b"IRQ" | b"Thr" | b"Usr")) {
+                run.in_all = true;
+                return true;
+            }
+        }
         if text.starts_with(b"rtla timerlat hit stop tracing") {
             run.stopped = true;
             return true;

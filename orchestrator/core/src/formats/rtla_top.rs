@@ -25,6 +25,8 @@ struct Run {
     /// A threshold ended the run.
     stopped: bool,
     damaged: Option<(u64, u64)>,
+    /// Length of a whole row; one without a line end may be cut.
+    row_length: Option<usize>,
 }
 
 /// One CPU: number of samples, and minimum, mean and maximum of each layer.
@@ -36,7 +38,7 @@ struct Row {
 
 impl Row {
     /// `#10003     |      113        19       150       441 |      134 …`; without the first of the four in the ALL row.
-    fn read(text: &[u8]) -> Option<Self> {
+    fn read(text: &[u8], without_current: bool) -> Option<Self> {
         let mut cells = text.split(|byte| *byte == b'|');
         let mut words_of_count = words(cells.next()?);
         let mut count = super::number::count(words_of_count.next()?.strip_prefix(b"#")?)?;
@@ -52,7 +54,8 @@ impl Row {
                     .map(|word| Decimal::parse(word).filter(|value| value.nanoseconds(Unit::Nano).is_some()))
                     .collect();
                 match values.as_slice() {
-                    [min, avg, max] | [_, min, avg, max] => Some([*min, *avg, *max]),
+                    [_, min, avg, max] => Some([*min, *avg, *max]),
+                    [min, avg, max] if without_current => Some([*min, *avg, *max]),
                     _ => None,
                 }
             })
@@ -149,6 +152,7 @@ impl Family for RtlaTop {
                         elided: None,
                         stopped: false,
                         damaged: None,
+                        row_length: None,
                     };
                     self.run = Some(run);
                 }
@@ -168,7 +172,7 @@ impl Family for RtlaTop {
             return true;
         }
         if let Some(rest) = text.strip_prefix(b"ALL") {
-            run.all = Row::read(rest.trim_ascii());
+            run.all = Row::read(rest.trim_ascii(), true);
             return true;
         }
         let Some((cpu, taken)) = take_count(text) else { return false };
@@ -176,7 +180,12 @@ impl Family for RtlaTop {
         if !rest.starts_with(b"#") {
             return false;
         }
-        let row = Row::read(rest).filter(|_| line.ended || rest.len() > 60);
+        let whole = line.ended || run.row_length.is_some_and(|length| rest.len() >= length);
+        let row = Row::read(rest, false)
+            .filter(|row| whole && run.cpus.values().next().is_none_or(|known| known.groups.len() == row.groups.len()));
+        if line.ended && row.is_some() {
+            run.row_length = Some(rest.len());
+        }
         let Some(row) = row else {
             run.damaged.get_or_insert((0, line.number)).0 += 1;
             return true;
@@ -191,6 +200,7 @@ impl Family for RtlaTop {
                 elided: None,
                 stopped: false,
                 damaged: None,
+                row_length: None,
             };
             let ended = std::mem::replace(run, next);
             context.found(ended.measurement());

@@ -1,6 +1,7 @@
 //! Counts of samples whose place is known up to an interval each.
 
 use super::{Probability, Value};
+use crate::result::Bin;
 use latprobe::histogram::Histogram;
 use std::collections::BinaryHeap;
 
@@ -37,6 +38,12 @@ impl Distribution {
     /// One value per wake-up, as cyclictest counts.
     pub(super) fn of_wake_ups(histogram: &Histogram) -> Self {
         Self::new(histogram.occupied().map(span).collect(), histogram.range_ns())
+    }
+
+    /// Of occupied bins, ascending.
+    pub(super) fn of_bins(bins: &[Bin]) -> Self {
+        let spans = bins.iter().map(|bin| span((bin.from_ns, bin.to_ns.unwrap_or(u64::MAX), bin.count)));
+        Self::new(spans.collect(), u64::MAX)
     }
 
     /// One value per period: the wake-ups, and each missed period as a late arrival.

@@ -20,6 +20,7 @@ pub(crate) mod random;
 pub mod slices;
 mod stated;
 pub mod stationarity;
+pub mod timeline;
 
 use latprobe::histogram::{DifferentBins, Histogram};
 use latprobe::stream::{Folded, ThreadResult};

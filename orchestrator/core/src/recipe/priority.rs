@@ -53,6 +53,10 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn competing(subject: &Subject) -> Option<Seen> {
+    // Cobalt's threads run before all of Linux.
+    if subject.is_cobalt() {
+        return None;
+    }
     let priority = subject.priority()?;
     let Some(threads) = &subject.facts.rt_threads else {
         return unknown("real-time threads cannot be listed", "capture the facts as root");
@@ -98,6 +102,9 @@ fn high(subject: &Subject) -> Option<Seen> {
 }
 
 fn throttling(subject: &Subject) -> Option<Seen> {
+    if subject.is_cobalt() {
+        return None;
+    }
     let wanted = subject.rt_runtime();
     let Some(found) = rt_runtime_us_per_second(subject.facts) else {
         return unknown("sched_rt_runtime_us cannot be read", "look at /proc/sys/kernel/sched_rt_runtime_us");
@@ -119,6 +126,9 @@ fn throttling(subject: &Subject) -> Option<Seen> {
 }
 
 fn fair_server(subject: &Subject) -> Option<Seen> {
+    if subject.is_cobalt() {
+        return None;
+    }
     let facts = subject.facts;
     let fix = "set fair_server = \"off\" in [apply], or echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime";
     match &facts.fair_server {

@@ -1,6 +1,6 @@
 //! What a campaign and a target ask of the board's state, against what it is.
 
-use crate::campaign::model::{Conditions, Console, Preemption, RtRuntime, Settings};
+use crate::campaign::model::{Boot, Conditions, Console, Preemption, RtRuntime, Settings};
 use crate::facts::{Facts, cpu_list_text};
 use crate::recipe::{self, Outcome, Subject};
 use crate::target::{Arch, Target};
@@ -25,7 +25,7 @@ pub struct Condition {
 pub fn conditions(settings: &Settings, target: &Target, facts: &Facts) -> Vec<Condition> {
     let mut all = Vec::new();
     board(target, facts, &mut all);
-    boot(settings, target, facts, &mut all);
+    all.extend(boot_conditions(&settings.boot, target, facts));
     required(&settings.require, &settings.apply, facts, &mut all);
     checks(settings, target, facts, &mut all);
     all
@@ -108,10 +108,11 @@ fn board(target: &Target, facts: &Facts, all: &mut Vec<Condition>) {
     }
 }
 
-fn boot(settings: &Settings, target: &Target, facts: &Facts, all: &mut Vec<Condition>) {
-    let boot = &settings.boot;
+/// What a cell asks of the boot: kernel variant, isolated CPUs, command line.
+pub fn boot_conditions(boot: &Boot, target: &Target, facts: &Facts) -> Vec<Condition> {
+    let mut all = Vec::new();
     if let Some(name) = &boot.kernel {
-        variant(name, target, facts, all);
+        variant(name, target, facts, &mut all);
     }
     if let Some(asked) = &boot.isolcpus {
         let holds = facts.isolated.as_ref().map(|found| asked == found);
@@ -120,11 +121,12 @@ fn boot(settings: &Settings, target: &Target, facts: &Facts, all: &mut Vec<Condi
             false => format!("boot with isolcpus={asked}"),
             true => "boot without isolcpus=".to_owned(),
         };
-        push(all, "isolated CPUs", cpu_list_text(Some(asked)), found, holds, remedy);
+        push(&mut all, "isolated CPUs", cpu_list_text(Some(asked)), found, holds, remedy);
     }
     for word in &boot.append {
-        cmdline_word(word, facts, all);
+        cmdline_word(word, facts, &mut all);
     }
+    all
 }
 
 fn variant(name: &str, target: &Target, facts: &Facts, all: &mut Vec<Condition>) {
@@ -139,6 +141,10 @@ fn variant(name: &str, target: &Target, facts: &Facts, all: &mut Vec<Condition>)
     if let Some(pattern) = &variant.release {
         let holds = facts.release.as_deref().map(|release| matches_pattern(pattern, release));
         push(all, "kernel release", pattern.clone(), facts.release.clone(), holds, remedy());
+    }
+    if let Some(pattern) = &variant.build {
+        let holds = facts.version.as_deref().map(|version| matches_pattern(pattern, version));
+        push(all, "kernel build", pattern.clone(), facts.version.clone(), holds, remedy());
     }
     if let Some(model) = variant.preemption {
         preemption(model, facts, all, remedy());

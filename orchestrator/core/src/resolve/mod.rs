@@ -13,7 +13,7 @@ use latprobe::cpulist::CpuList;
 use latprobe::spec::{self, Length, Mode, SPEC_FORMAT, Sleep, Spec, Thread};
 
 pub use conditions::preemption_name;
-pub use conditions::{Condition, conditions};
+pub use conditions::{Condition, boot_conditions, conditions};
 pub(crate) use conditions::{QUIET_LEVEL, governors, rt_runtime_asked_us, rt_runtime_us_per_second};
 pub(crate) use continuation::changed;
 pub use continuation::{NotContinued, remainder};

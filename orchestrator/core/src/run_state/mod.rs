@@ -23,6 +23,8 @@ pub enum Step {
     Deploy,
     /// Take the board.
     Lock,
+    /// Boot the kernel and arguments of the cell.
+    Boot,
     /// Facts before, the boot state checked, the spec made.
     Prepare,
     /// Hand the spec to the board.
@@ -41,6 +43,8 @@ pub enum Step {
     Judge,
     /// Remove the run from the board.
     Remove,
+    /// Put the board's own boot choice back.
+    PutBack,
     /// Give the board back.
     Unlock,
     /// The whole execution.
@@ -92,6 +96,8 @@ pub enum Outcome {
     Judged,
     /// The board is not in the state the cell asks for.
     Refused,
+    /// The board did not come up with what the cell asks for.
+    NotBooted,
     /// The board did not answer until the deadline plus margin, or no longer knows the run.
     Lost,
     /// Left measuring on request.
@@ -463,6 +469,20 @@ pub fn holds_board(entries: impl IntoIterator<Item = (Step, Mark)>) -> bool {
         };
     }
     held
+}
+
+/// Whether the boot choice of a board may not be its own by what the journal says of it, in order: changed, and not put back since.
+pub fn boot_is_changed(entries: impl IntoIterator<Item = (Step, Mark)>) -> bool {
+    let mut changed = false;
+    for (step, mark) in entries {
+        changed = match (step, mark) {
+            // A process that died while it changed it may have.
+            (Step::Boot, Mark::Intent) => true,
+            (Step::PutBack, Mark::Done) => false,
+            _ => changed,
+        };
+    }
+    changed
 }
 
 #[cfg(test)]

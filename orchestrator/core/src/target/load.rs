@@ -1,11 +1,11 @@
 //! Target files.
 
-use super::ssh;
 use super::{Arch, BootMethod, Kernel, Target, Transport};
+use super::{boot, ssh};
 use crate::campaign::model::Preemption;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::document::reader::{Homes, Parsed, Problem, Reader, Sink};
-use crate::document::values::{NAME_RULE, argv, boolean, integer, is_name, list, name, non_empty, one_of, words};
+use crate::document::values::{NAME_RULE, boolean, integer, is_name, list, name, non_empty, one_of, words};
 use crate::document::{self, Node, Table, Value};
 use std::collections::BTreeMap;
 
@@ -33,31 +33,13 @@ const WORK_DIRS: [&str; 3] = ["/var/lib/latlab", "/var/tmp", "/tmp"];
 
 const ARCHES: &[(&str, Arch)] = &[("armv7", Arch::Armv7), ("aarch64", Arch::Aarch64), ("x86_64", Arch::X86_64)];
 
-const BOOT_METHODS: &[(&str, BootMethod)] = &[
-    ("as-booted", BootMethod::AsBooted),
-    ("extlinux", BootMethod::Extlinux),
-    ("boot-script", BootMethod::BootScript),
-    ("pxe", BootMethod::Pxe),
-    ("uenv", BootMethod::Uenv),
-    ("uboot-env", BootMethod::UbootEnv),
-    ("grub", BootMethod::Grub),
-    ("raspberrypi", BootMethod::Raspberrypi),
-    ("kexec", BootMethod::Kexec),
-    ("command", BootMethod::Command),
-];
-
 /// Where keys belong that stand in the wrong table.
 const HOMES: Homes = &[
     ("", &["name", "description", "arch", "cpu_count", "transport", "work_dirs", "emulated"]),
     ("ssh", &["destination", "port", "identity", "host_keys", "connect_timeout"]),
-    ("boot", &["method"]),
-    ("power", &["cycle"]),
+    ("boot", &["method", "timeout", "settle", "bootcount", "fallback"]),
+    ("power", &["cycle", "on", "off"]),
 ];
-
-/// A boot method's name in files.
-pub(crate) fn boot_method_name(method: BootMethod) -> &'static str {
-    BOOT_METHODS.iter().find(|(_, value)| *value == method).map_or("as-booted", |(name, _)| name)
-}
 
 /// Reads a target. All that is wrong is reported at once.
 pub fn load(file_name: &str, text: &str) -> Result<Loaded, Diagnostics> {
@@ -99,6 +81,8 @@ fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
         );
     }
     let target_name = root.field("name", name);
+    let (boot_method, boot) = boot::read(&mut root);
+    let (power_cycle, power, power_timeout_ns) = boot::power(&mut root);
     let target = Target {
         name: target_name.clone().unwrap_or_default(),
         description: root.field("description", crate::campaign::description),
@@ -107,10 +91,31 @@ fn read(table: &Table, at: Span, sink: &Sink) -> Option<Target> {
         transport: transport(&mut root, target_name.as_deref().unwrap_or_default()),
         work_dirs: work_dirs(&mut root),
         emulated: root.field("emulated", boolean).unwrap_or(false),
-        boot_method: boot_method(&mut root),
+        boot_method,
+        boot,
         kernels: kernels(&mut root),
-        power_cycle: power_cycle(&mut root),
+        power_cycle,
+        power,
+        power_timeout_ns,
     };
+    if let (Transport::Local { .. }, true) = (&target.transport, target.boot_method != BootMethod::AsBooted)
+        && let Some(entry) = root.entry("boot")
+    {
+        root.sink().push(
+            Diagnostic::error(entry.key_span.clone(), "this machine is never rebooted: latlab would end with it")
+                .help("remove `[boot]`, or reach the board by ssh from another machine"),
+        );
+    }
+    if let (Transport::Ssh(ssh), Some((name, _))) =
+        (&target.transport, target.kernels.iter().find(|(_, kernel)| !kernel.host_keys.is_empty()))
+        && ssh.host_keys.is_empty()
+        && let Some(entry) = root.entry("kernel")
+    {
+        root.sink().push(
+            Diagnostic::error(entry.key_span.clone(), format!("`kernel.{name}.host_keys` without `ssh.host_keys`"))
+                .help("pin what the board boots by itself, too: `host_keys` under `[ssh]`"),
+        );
+    }
     root.finish();
     target_name.map(|_| target)
 }
@@ -162,12 +167,8 @@ fn work_dirs(root: &mut Reader<'_>) -> Vec<String> {
     dirs
 }
 
-fn boot_method(root: &mut Reader<'_>) -> BootMethod {
-    let Some(mut table) = root.table("boot") else { return BootMethod::AsBooted };
-    let method = table.field("method", one_of(BOOT_METHODS));
-    table.finish();
-    method.unwrap_or(BootMethod::AsBooted)
-}
+/// Keys that choose a variant and tell nothing of what runs.
+const CHOICE: [&str; 7] = ["label", "set", "image", "initrd", "device_tree", "host_keys", "install"];
 
 fn kernels(root: &mut Reader<'_>) -> BTreeMap<String, Kernel> {
     let mut kernels = BTreeMap::new();
@@ -178,13 +179,19 @@ fn kernels(root: &mut Reader<'_>) -> BTreeMap<String, Kernel> {
             root.sink().push(Diagnostic::error(entry.key_span.clone(), message).help(NAME_RULE));
         }
         let Some(mut table) = Reader::of_node(&entry.node, &path, root.sink()) else { continue };
-        let any_kernel =
-            matches!(&entry.node.value, Value::Table(table) if table.entries().iter().all(|e| e.key == "label"));
+        let any_kernel = matches!(&entry.node.value, Value::Table(table) if table.entries().iter().all(|e| CHOICE.contains(&e.key.as_str())));
         let preemption = table.field("preemption", one_of(PREEMPTIONS));
         let kernel = Kernel {
             label: table.field("label", non_empty),
             append: table.field("append", words).unwrap_or_default(),
             release: table.field("release", non_empty),
+            build: table.field("build", non_empty),
+            set: boot::variables(&mut table),
+            image: table.field("image", non_empty),
+            initrd: table.field("initrd", non_empty),
+            device_tree: table.field("device_tree", non_empty),
+            host_keys: table.field("host_keys", list(ssh::host_key)).unwrap_or_default(),
+            install: boot::install(&mut table),
             preemption: preemption.flatten(),
             not_preempt_rt: preemption == Some(None),
             cobalt: table.field("cobalt", boolean).unwrap_or(false),
@@ -200,11 +207,4 @@ fn kernels(root: &mut Reader<'_>) -> BTreeMap<String, Kernel> {
         kernels.insert(entry.key.clone(), kernel);
     }
     kernels
-}
-
-fn power_cycle(root: &mut Reader<'_>) -> Option<Vec<String>> {
-    let mut table = root.table("power")?;
-    let cycle = table.field("cycle", argv);
-    table.finish();
-    cycle
 }

@@ -137,7 +137,7 @@ const KEY_TYPES: &[&str] = &[
 ];
 
 /// A public key as in `known_hosts`, without host names; a comment is dropped.
-fn host_key(node: &Node) -> Parsed<String> {
+pub(super) fn host_key(node: &Node) -> Parsed<String> {
     let text = non_empty(node)?;
     let refuse = |label: String| {
         let help =

@@ -176,6 +176,26 @@ fn one_mistake_gives_one_message() {
             "3:10 \"extlinx\" | `boot.method` cannot be \"extlinx\" | did you mean \"extlinux\"? | allowed: \"as-booted\", \"extlinux\", \"boot-script\", \"pxe\", \"uenv\", \"uboot-env\", \"grub\", \"raspberrypi\", \"kexec\", \"command\"",
         ),
         (
+            "[boot]\nmethod = \"kexec\"\nfile = \"/boot/x\"",
+            "4:1 file | boot method `kexec` does not use `boot.file` | remove it, or change `method`",
+        ),
+        (
+            "[boot]\nmethod = \"command\"",
+            "2:1 [boot]\nmethod = \"command\" | `boot.command` is missing | program and arguments that make the next boot what is asked for; `{kernel}`, `{label}` and `{arguments}` are filled in",
+        ),
+        (
+            "[boot]\nmethod = \"uenv\"\nfile = \"uEnv.txt\"",
+            "4:8 \"uEnv.txt\" | `boot.file` is the path of a file | not an absolute path | begin it with `/`",
+        ),
+        (
+            "transport = \"local\"\n[boot]\nmethod = \"extlinux\"",
+            "3:2 boot | this machine is never rebooted: latlab would end with it | remove `[boot]`, or reach the board by ssh from another machine",
+        ),
+        (
+            "[power]\non = [\"x\"]",
+            "2:1 [power]\non = [\"x\"] | `power.off` is missing | `on` and `off` belong together; `cycle` alone is enough",
+        ),
+        (
             "[kernel.\"a b\"]\ncobalt = true",
             "2:9 \"a b\" | `a b` is no usable name of a kernel variant | names become file names: up to 64 letters, digits, `.`, `_` and `-`, beginning with a letter or digit",
         ),
@@ -185,7 +205,7 @@ fn one_mistake_gives_one_message() {
         ),
         (
             "[kernel.rt]\nrelase = \"5*\"",
-            "3:1 relase | unknown key `relase` | did you mean `release`? | allowed in `kernel.rt`: `append`, `cobalt`, `label`, `preemption`, `release`",
+            "3:1 relase | unknown key `relase` | did you mean `release`? | allowed in `kernel.rt`: `append`, `build`, `cobalt`, `device_tree`, `host_keys`, `image`, `initrd`, `install`, `label`, `preemption`, `release`, `set`",
         ),
         (
             "[power]\ncycle = \"pdu 3\"",

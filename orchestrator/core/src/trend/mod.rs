@@ -1,6 +1,7 @@
 //! Many nights of one cell on one target: is the last one out of the ordinary, and did the level change?
 
 mod change;
+mod metric;
 mod night;
 mod relative;
 
@@ -8,5 +9,6 @@ mod relative;
 mod year;
 
 pub use change::{Change, LOOK_BACK, change_point, rise};
-pub use night::{FEWEST_NIGHTS, Night, Standing, stands};
+pub use metric::Metric;
+pub use night::{FEWEST_NIGHTS, Night, Rule, Standing, stands};
 pub use relative::{Standings, relative};

@@ -1,6 +1,6 @@
 //! The runs of one cell against its baseline, with confirmation.
 
-use super::night::{Night, Standing, stands};
+use super::night::{Night, Rule, Standing, stands};
 use serde::{Deserialize, Serialize};
 
 /// What the runs of a cell say together.
@@ -19,8 +19,8 @@ pub enum Standings {
 
 /// The runs' figures (lower is better) against the `baseline`: regressed only when a run and `confirm` more are all
 /// suspicious, so that one bad night fails nothing. A figure that is missing tells nothing, and is no pass.
-pub fn relative(baseline: &[f64], runs: &[Option<f64>], confirm: usize) -> (Standings, Vec<Option<Night>>) {
-    let nights: Vec<Option<Night>> = runs.iter().map(|run| run.map(|figure| stands(baseline, figure))).collect();
+pub fn relative(rule: Rule, baseline: &[f64], runs: &[Option<f64>], confirm: usize) -> (Standings, Vec<Option<Night>>) {
+    let nights: Vec<Option<Night>> = runs.iter().map(|run| run.map(|figure| stands(rule, baseline, figure))).collect();
     let standings = || nights.iter().map(|night| night.map_or(Standing::CannotTell, |night| night.standing));
     let outcome = if nights.is_empty() || standings().any(|standing| standing == Standing::CannotTell) {
         Standings::CannotTell
@@ -52,9 +52,9 @@ mod tests {
             (&[Some(51.0), None], Standings::CannotTell),
             (&[Some(f64::NAN)], Standings::CannotTell),
         ] {
-            assert_eq!(relative(&baseline, runs, 2).0, outcome, "{runs:?}");
+            assert_eq!(relative(Rule::default(), &baseline, runs, 2).0, outcome, "{runs:?}");
         }
-        assert_eq!(relative(&[], &[Some(51.0)], 2).0, Standings::CannotTell);
-        assert_eq!(relative(&[50.0; 4], &[Some(51.0)], 2).0, Standings::CannotTell);
+        assert_eq!(relative(Rule::default(), &[], &[Some(51.0)], 2).0, Standings::CannotTell);
+        assert_eq!(relative(Rule::default(), &[50.0; 4], &[Some(51.0)], 2).0, Standings::CannotTell);
     }
 }

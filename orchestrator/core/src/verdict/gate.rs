@@ -2,9 +2,20 @@
 
 use super::Run;
 use crate::campaign::model::Gate;
-use crate::judgement::LimitOutcome;
+use crate::judgement::{Finding, LimitOutcome, Outcome};
 use crate::latency::{Probability, Share, Summary, Value};
 use crate::quantity::{count, latency, value};
+
+/// `validity = "valid"`: a run that would be DEGRADED is not what was asked for.
+pub(super) fn required_validity(gate: &Gate, findings: &[Finding]) -> Option<Finding> {
+    let degrading: Vec<&str> =
+        findings.iter().filter(|f| f.outcome == Outcome::Degrades).map(|f| f.rule.as_str()).collect();
+    if !gate.valid_only || degrading.is_empty() {
+        return None;
+    }
+    let detail = format!("the gate takes VALID runs only, and this one is degraded by {}", degrading.join(", "));
+    Some(Finding { rule: "required-validity".to_owned(), outcome: Outcome::Invalidates, detail })
+}
 
 pub(super) fn limits(gate: &Gate, run: &Run) -> Vec<LimitOutcome> {
     let all = run.all.as_ref();

@@ -150,6 +150,8 @@ pub fn judge(evidence: &Evidence) -> Judgement {
             Finding { rule: (*rule).to_owned(), outcome, detail }
         })
         .collect();
+    let mut findings = findings;
+    findings.extend(gate::required_validity(&evidence.settings.gate, &findings));
     let validity = validity(&findings);
     let limits = gate::limits(&evidence.settings.gate, &run);
     let verdict = verdict(validity, &limits);

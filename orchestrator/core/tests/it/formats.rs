@@ -18,7 +18,9 @@ static FIXTURES: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(all);
 
 fn all() -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
-    for folder in fs::read_dir(fixtures()).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
+    // `boards` are no results of other tools.
+    let is_of_tool = |entry: &fs::DirEntry| entry.path().is_dir() && entry.file_name() != "boards";
+    for folder in fs::read_dir(fixtures()).unwrap().map(Result::unwrap).filter(is_of_tool) {
         for file in fs::read_dir(folder.path()).unwrap().map(Result::unwrap) {
             let name = format!("{}/{}", folder.file_name().to_string_lossy(), file.file_name().to_string_lossy());
             files.push((name, fs::read(file.path()).unwrap()));

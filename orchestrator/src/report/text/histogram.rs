@@ -2,11 +2,13 @@
 //! so that one cycle in a hundred million still has a bar.
 
 use latlab_core::quantity::{count, micros};
-use latlab_core::result::RunResult;
+use latlab_core::result::{Bound, RunResult};
 use std::fmt::Write as _;
 
 /// Most rows.
 const ROWS: usize = 16;
+/// Columns kept for the names of quantiles.
+const MARKS: usize = 18;
 /// Steps within a decade, finest first (rounded preferred numbers).
 const SERIES: &[&[u64]] = &[
     &[10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91],
@@ -33,14 +35,30 @@ pub(super) fn render(result: &RunResult, width: usize) -> String {
         }
     }
     let mut out = "\nhistogram, from [us] (bar: logarithm of the cycles)\n".to_owned();
-    let widest = width.saturating_sub(32).max(8);
+    let widest = width.saturating_sub(32 + MARKS).max(8);
     let most = counts.iter().copied().max().unwrap_or(1);
-    for (edge, n) in edges.iter().zip(&counts) {
+    let marks = marks(result, &edges);
+    for ((edge, n), marks) in edges.iter().zip(&counts).zip(marks) {
         let bar = "#".repeat(bar_length(*n, most, widest));
-        let line = format!("  {:>10}  {:>13}  {bar}", micros(*edge), count(*n));
+        let line = format!("  {:>10}  {:>13}  {bar} {marks}", micros(*edge), count(*n));
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
+}
+
+/// By row: the quantiles that it holds, and the maximum.
+fn marks(result: &RunResult, edges: &[u64]) -> Vec<String> {
+    let mut rows: Vec<Vec<&str>> = vec![Vec::new(); edges.len()];
+    let named = [("0.5", "p50"), ("0.99", "p99"), ("0.999", "p99.9"), ("0.9999", "p99.99")];
+    let quantiles = named.into_iter().map(|(q, name)| (result.quantile(q), name));
+    for (figure, name) in quantiles.chain([(result.total.max, "max")]) {
+        let Some(figure) = figure.filter(|figure| figure.bound != Bound::Above) else { continue };
+        let row = edges.partition_point(|edge| *edge <= figure.ns).saturating_sub(1);
+        if let Some(row) = rows.get_mut(row) {
+            row.push(name);
+        }
+    }
+    rows.into_iter().map(|row| row.join(" ")).collect()
 }
 
 /// Lower edges of rows, in ns: from the last one at or below `from_ns` to the last one at or below `to_ns`.

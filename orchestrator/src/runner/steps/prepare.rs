@@ -4,8 +4,8 @@ use latlab_core::campaign::model::Cell;
 use latlab_core::facts::Facts;
 use latlab_core::judgement::Judgement;
 use latlab_core::recipe::{self, Subject};
-use latlab_core::resolve;
-use latlab_core::target::Target;
+use latlab_core::resolve::{self, Mismatch};
+use latlab_core::target::{BootMethod, Target};
 use latprobe::spec::Spec;
 use latprobe::status::Capture;
 
@@ -23,7 +23,12 @@ pub(in crate::runner) fn prepare(
     dir.write_recipe(&recipe::judge(&subject))?;
     let mismatches = resolve::check_boot(&cell.settings, target, &facts);
     if !mismatches.is_empty() {
-        let details: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+        let asked = resolve::boot_conditions(&cell.settings.boot, target, &facts);
+        let booted = |mismatch: &Mismatch| {
+            target.boot_method != BootMethod::AsBooted && asked.iter().any(|condition| condition.what == mismatch.what)
+        };
+        let detail = |mismatch: &Mismatch| if booted(mismatch) { beside(mismatch) } else { mismatch.to_string() };
+        let details: Vec<String> = mismatches.iter().map(detail).collect();
         return Ok(Err(judge::refused(dir, "boot", &details)?));
     }
     match resolve::spec(cell, target, &facts, run_id) {
@@ -33,4 +38,10 @@ pub(in crate::runner) fn prepare(
         }
         Err(refusal) => Ok(Err(judge::refused(dir, "setup", &[refusal.to_string()])?)),
     }
+}
+
+/// What latlab booted itself, side by side with what came up.
+fn beside(mismatch: &Mismatch) -> String {
+    let Mismatch { what, asked, found, .. } = mismatch;
+    format!("booted, but not the asked thing: {what}: asked for {asked}, found {found}")
 }

@@ -1,9 +1,11 @@
 //! A workplace of its own for each test: home, results, campaign, target files.
 
+pub(crate) mod chromium;
 pub(crate) mod dropbear;
 pub(crate) mod probe;
 pub(crate) mod processes;
 pub(crate) mod sshd;
+pub(crate) mod synthetic;
 
 use latlab::store::{ExecutionDir, PlannedRun, RunDir, Store};
 use std::path::{Path, PathBuf};

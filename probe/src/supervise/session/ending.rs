@@ -116,7 +116,7 @@ impl Session<'_> {
 
     fn stop_loads(&mut self) {
         let Some(mut loads) = self.loads.take() else { return };
-        let spared: Vec<i32> = self.guard.iter().map(|guard| guard.pid).collect();
+        let spared: Vec<i32> = self.guard.iter().map(|guard| guard.pid).chain([self.keeper]).collect();
         let stuck = loads.stop(self.dir.path(), &spared);
         if !stuck.is_empty() {
             self.note("loads", format!("processes {stuck:?} did not end when killed"));

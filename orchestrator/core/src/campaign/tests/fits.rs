@@ -116,9 +116,28 @@ fn what_a_target_cannot_do_is_said_before_it_is_contacted() {
             "boot.isolcpus = \"1\"",
             "name = \"b\"\ncpu_count = 2\nboot.method = \"grub\"\n",
             vec![(
-                Unsupported,
+                Wrong,
                 "",
-                "3:15 \"grub\" | boot method `grub` is not supported yet | b is measured as it is booted | boot the board by hand before; a cell whose kernel or arguments are not what runs is refused, never measured",
+                "3:15 \"grub\" | b needs a hand if a kernel hangs | method `grub` | nothing can cut its power; name a command with `power.cycle`",
+            )],
+        ),
+        (
+            "boot.isolcpus = \"1\"",
+            "name = \"b\"\ncpu_count = 2\nboot.method = \"extlinux\"\npower.cycle = [\"x\"]",
+            vec![(
+                Wrong,
+                "",
+                "3:15 \"extlinux\" | b needs a hand if a kernel hangs | method `extlinux` | a kernel that hangs would be booted again after a power cycle; name a way out with `boot.fallback` (a console command, TFTP) or `boot.bootcount`",
+            )],
+        ),
+        ("boot.isolcpus = \"1\"", "name = \"b\"\ncpu_count = 2\nboot.method = \"grub\"\npower.cycle = [\"x\"]", vec![]),
+        (
+            "boot.kernel = \"rt\"",
+            "name = \"b\"\nboot.method = \"grub\"\npower.cycle = [\"x\"]\n[kernel.rt]\nrelease = \"6*\"",
+            vec![(
+                Wrong,
+                "default",
+                "3:15 \"rt\" | b cannot boot this: kernel variant `rt` has no `label`, which method `grub` needs | add `label` under `[kernel.rt]` of the target file",
             )],
         ),
         ("", "name = \"b\"\nboot.method = \"grub\"\n", vec![]),

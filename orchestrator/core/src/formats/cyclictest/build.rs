@@ -1,6 +1,7 @@
 //! A run as read → a measurement.
 
-use super::histogram::Footer;
+use super::histogram::Rows;
+use super::histogram::{Column, Footer};
 use super::tally::Tally;
 use super::{Run, Status};
 use crate::formats::measurement::{Kind, Measurement, Thread};
@@ -68,7 +69,7 @@ fn tool(run: &Run) -> &'static str {
 /// Threads of status lines, of columns, of sample lines: whatever there is of each.
 fn threads(run: &Run, unit: Unit, measurement: &mut Measurement) -> Vec<Thread> {
     let columns = columns(run, measurement);
-    let numbers = (0u64..).take(columns).chain(run.status.keys().copied()).chain(run.samples.keys().copied());
+    let numbers = (0u64..).take(columns).chain(run.status.keys().copied()).chain(run.samples.threads());
     let mut numbers: Vec<u64> = numbers.collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -76,7 +77,7 @@ fn threads(run: &Run, unit: Unit, measurement: &mut Measurement) -> Vec<Thread> 
         .into_iter()
         .map(|number| {
             let mut thread = Thread::new(number);
-            if let Some(tally) = run.samples.get(&number) {
+            if let Some(tally) = run.samples.get(number) {
                 from_samples(&mut thread, tally, unit, measurement);
             }
             if let Ok(column) = usize::try_from(number)
@@ -95,18 +96,17 @@ fn threads(run: &Run, unit: Unit, measurement: &mut Measurement) -> Vec<Thread> 
 /// Number of threads that the histogram block has; a last column over all threads (`-H`) is none.
 fn columns(run: &Run, measurement: &mut Measurement) -> usize {
     let rows = run.rows.as_ref().filter(|rows| rows.any());
-    let in_rows = rows.map(|rows| rows.columns - usize::from(rows.columns >= 3 && rows.last_is_sum));
-    let (Some(footer), Some(rows)) = (run.footer.threads(), rows) else {
+    let width = rows.map(|rows| rows.columns.len());
+    let in_rows = rows.zip(width).map(|(rows, width)| width - usize::from(width >= 3 && rows.last_is_sum));
+    let (Some(footer), Some(rows), Some(width)) = (run.footer.threads(width), rows, width) else {
         let widest = run.footer.max.as_ref().or(run.footer.total.as_ref()).map(Vec::len);
-        return run.footer.threads().or(in_rows).or(widest).unwrap_or(0);
+        return run.footer.threads(width).or(in_rows).or(widest).unwrap_or(0);
     };
-    match rows.columns.checked_sub(footer) {
+    match width.checked_sub(footer) {
         Some(0) => {}
         Some(1) if rows.last_is_sum => {}
         Some(1) => measurement.warn("the last column is not the sum of the others in every row"),
-        _ => {
-            measurement.incomplete(format!("{} columns in the rows, but {footer} threads in the footer", rows.columns))
-        }
+        _ => measurement.incomplete(format!("{width} columns in the rows, but {footer} threads in the footer")),
     }
     footer
 }
@@ -121,17 +121,25 @@ fn from_histogram(thread: &mut Thread, run: &Run, column: usize, unit: Unit, mea
     if is_without_sample(run, column, total, thread.overflow) {
         (thread.min_ns, thread.mean_ns, thread.max_ns) = (None, None, None);
     }
-    let rows = run.rows.as_ref().filter(|rows| column < rows.columns);
+    if all_overflowed(run) {
+        thread.bin_width_ns = Some(unit.nanoseconds());
+    }
+    let rows = run.rows.as_ref().and_then(|rows| rows.columns.get(column));
     let binned = match rows {
         Some(rows) => {
             let width = unit.nanoseconds();
-            thread.bins = rows.bins[column].iter().filter_map(|(bin, n)| Some((bin.checked_mul(width)?, *n))).collect();
+            // Where bins are not asked for, the highest is enough for the checks.
+            let highest = rows.ends.zip(rows.sum).map(|((_, highest), sum)| (highest, sum));
+            let only = highest.filter(|_| rows.bins.is_empty());
+            let bins = rows.bins.iter().copied().chain(only);
+            thread.bins = bins.filter_map(|(bin, n)| Some((bin.checked_mul(width)?, n))).collect();
             thread.bin_width_ns = Some(width);
-            let Some(binned) = rows.sums[column] else {
+            let Some(binned) = rows.sum else {
                 measurement.incomplete(format!("{}: the counts add up to more than 64 bits hold", thread.name()));
                 return;
             };
             thread.binned = binned;
+            ends(thread, rows, unit, measurement);
             Some(binned)
         }
         None => None,
@@ -149,13 +157,64 @@ fn from_histogram(thread: &mut Thread, run: &Run, column: usize, unit: Unit, mea
         Some(binned) if total != binned && binned.checked_add(thread.overflow.unwrap_or(0)) == Some(total) => {
             Some(total)
         }
+        // Without the line of the overflows, rows that reach beyond the maximum show that there were none.
+        Some(_) if thread.overflow.is_none() && !reaches_maximum(run.rows.as_ref(), thread.max_ns, unit) => None,
         _ => with_overflow,
     };
 }
 
+fn reaches_maximum(rows: Option<&Rows>, max_ns: Option<i64>, unit: Unit) -> bool {
+    let last = rows.and_then(|rows| rows.last_index).and_then(|last| last.checked_mul(unit.nanoseconds()));
+    last.zip(max_ns).is_some_and(|(last, max)| u64::try_from(max).is_ok_and(|max| max <= last))
+}
+
+/// From rt-tests 2.7 on rows may be missing without any trace but this: the minimum lies in the lowest occupied bin,
+/// and the maximum in the highest if nothing lies beyond; then the mean is that of the rows, which the footer cuts to whole
+/// units.
+fn ends(thread: &Thread, rows: &Column, unit: Unit, measurement: &mut Measurement) {
+    let Some((lowest, highest)) = rows.ends else { return };
+    let ns = |bin: u64| bin.checked_mul(unit.nanoseconds()).and_then(|ns| i64::try_from(ns).ok());
+    if let (Some(min), Some(lowest)) = (thread.min_ns.filter(|min| *min >= 0), ns(lowest))
+        && min != lowest
+    {
+        measurement
+            .incomplete(format!("{}: the minimum of {min} ns is not the lowest row, {lowest} ns", thread.name()));
+    }
+    if let (Some(max), Some(highest), Some(0)) = (thread.max_ns, ns(highest), thread.overflow)
+        && max > highest
+    {
+        measurement.incomplete(format!(
+            "{}: no row holds the maximum of {max} ns, the highest is {highest} ns",
+            thread.name()
+        ));
+    }
+    if let (Some(stated), Some(sum), Some(weight), Some(0)) = (thread.mean_ns, rows.sum, rows.weight, thread.overflow)
+        && sum > 0
+    {
+        let of_rows = weight as f64 / sum as f64 * unit.nanoseconds() as f64;
+        let unit = unit.nanoseconds() as f64;
+        if !(-0.5 * unit..1.5 * unit).contains(&(of_rows - stated)) {
+            measurement.warn(format!(
+                "{}: the mean of the rows is {of_rows:.0} ns, the stated one {stated} ns",
+                thread.name()
+            ));
+        }
+    }
+}
+
+/// Are there no rows because all samples lay beyond them? From rt-tests 2.7 on, which prints no total, none is printed then.
+fn all_overflowed(run: &Run) -> bool {
+    let overflow = |value: &Option<Decimal>| value.and_then(Decimal::count).is_some_and(|n| n > 0);
+    let overflows = run.footer.overflows.as_deref().unwrap_or_default();
+    run.rows.as_ref().is_some_and(|rows| !rows.any())
+        && run.footer.total.is_none()
+        && !overflows.is_empty()
+        && overflows.iter().all(overflow)
+}
+
 /// No sample: then the footer's minimum and maximum are start values.
 fn is_without_sample(run: &Run, column: usize, total: Option<u64>, overflow: Option<u64>) -> bool {
-    let binned = run.rows.as_ref().map(|rows| rows.sums.get(column).copied().flatten().unwrap_or(0));
+    let binned = run.rows.as_ref().map(|rows| rows.columns.get(column).and_then(|rows| rows.sum).unwrap_or(0));
     overflow == Some(0) && matches!((binned, total), (Some(0), None | Some(0)) | (None, Some(0)))
 }
 
@@ -206,6 +265,9 @@ fn missing_parts(run: &Run, measurement: &mut Measurement, loops: Option<u64>, w
     if run.snapshot && !run.status.is_empty() {
         measurement.incomplete("a snapshot from the middle of the run (SIGUSR1), not its end");
     }
+    if run.headless && run.footer.total.is_none() {
+        measurement.incomplete("the heading `# Histogram` is missing: rows before these may be cut off");
+    }
     if let Some(first) = run.status.keys().next().filter(|first| **first > 0 && run.samples.is_empty()) {
         measurement.incomplete(format!("the head is cut off: the status lines begin with thread {first}"));
     }
@@ -228,18 +290,21 @@ fn missing_parts(run: &Run, measurement: &mut Measurement, loops: Option<u64>, w
     }
     let footer = &run.footer;
     if rows.is_some() || footer.any() {
-        for (part, what) in [(&footer.min, "minima"), (&footer.max, "maxima"), (&footer.overflows, "overflows")] {
+        let threads = footer.threads(rows.map(|rows| rows.columns.len())).unwrap_or(1);
+        for (part, what) in
+            [(&footer.min, "minima"), (&footer.avg, "means"), (&footer.max, "maxima"), (&footer.overflows, "overflows")]
+        {
             let values = part.iter().flatten().take_while(|value| value.is_some()).count();
-            if values < footer.threads().unwrap_or(1) {
+            if values < threads {
                 measurement.incomplete(format!("the footer with the {what} is missing or damaged"));
             }
         }
     }
-    let all_overflowed = rows.is_none()
-        && run.rows.is_some()
-        && measurement.threads.iter().all(|thread| thread.overflow.is_some_and(|n| n > 0));
-    if rows.is_none() && footer.any() && !all_overflowed {
+    if rows.is_none() && footer.any() && !all_overflowed(run) {
         measurement.incomplete("the histogram rows are missing");
+    }
+    if rows.is_some_and(Rows::with_empty_rows) && footer.total.is_none() {
+        measurement.incomplete("the total is missing: versions that print rows without samples print it");
     }
     if rows.is_none() && !footer.any() && wants_histogram {
         measurement.incomplete("the command line asks for a histogram, but there is none");

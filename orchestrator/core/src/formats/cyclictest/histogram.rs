@@ -5,7 +5,7 @@
 
 use crate::formats::collect::Context;
 use crate::formats::line::Line;
-use crate::formats::number::{Decimal, take_count, take_six, words};
+use crate::formats::number::{Decimal, six, take_count, take_short, words};
 
 /// More columns than threads that cyclictest starts on any machine.
 const MAX_COLUMNS: usize = 4096;
@@ -17,27 +17,34 @@ const ROW_WIDTH: usize = 6;
 /// Rows of one histogram.
 #[derive(Debug)]
 pub(super) struct Rows {
-    pub(super) columns: usize,
-    /// Occupied bins of each column: index, samples.
-    pub(super) bins: Vec<Vec<(u64, u64)>>,
-    /// Samples of each column; `None` beyond 64 bits.
-    pub(super) sums: Vec<Option<u64>>,
+    pub(super) columns: Vec<Column>,
     /// In every row the last column is the sum of the others (`-H`).
     pub(super) last_is_sum: bool,
     /// Rows that could not be used: how many, and the first one's line.
     pub(super) damaged: Option<(u64, u64)>,
-    last_index: Option<u64>,
+    pub(super) last_index: Option<u64>,
     /// What follows the index in a row without samples: most rows are like this, and comparing is fast.
     zero_tail: Vec<u8>,
     counts: Vec<u64>,
 }
 
+/// One column of the rows.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    /// Occupied bins: index, samples; empty if they are not asked for.
+    pub(super) bins: Vec<(u64, u64)>,
+    /// The lowest occupied bin and the highest.
+    pub(super) ends: Option<(u64, u64)>,
+    /// Samples; `None` beyond 64 bits.
+    pub(super) sum: Option<u64>,
+    /// Samples times their indices; `None` beyond 64 bits.
+    pub(super) weight: Option<u64>,
+}
+
 impl Rows {
     pub(super) fn new() -> Self {
         Self {
-            columns: 0,
-            bins: Vec::new(),
-            sums: Vec::new(),
+            columns: Vec::new(),
             last_is_sum: true,
             damaged: None,
             last_index: None,
@@ -48,6 +55,11 @@ impl Rows {
 
     pub(super) fn any(&self) -> bool {
         self.last_index.is_some()
+    }
+
+    /// Was a row without a sample printed? Only rt-tests up to 2.6 do.
+    pub(super) fn with_empty_rows(&self) -> bool {
+        !self.zero_tail.is_empty()
     }
 
     /// Could this line be the first row of a histogram whose heading was cut off? Only with cyclictest's zero padding.
@@ -72,19 +84,47 @@ impl Rows {
         self.other_row(index, tail, line, context)
     }
 
+    /// Takes whole rows of the shape of those before from the start of `bytes`; gives how many bytes and lines.
+    pub(super) fn bulk(&mut self, bytes: &[u8], context: &mut Context) -> (usize, u64) {
+        let (mut taken, mut lines) = (0, 0);
+        let mut counts = std::mem::take(&mut self.counts);
+        while !self.columns.is_empty() && !context.is_full() {
+            let (empty, rows) = self.skip_empty(&bytes[taken..]);
+            (taken, lines) = (taken + empty, lines + rows);
+            counts.resize(self.columns.len(), 0);
+            let row = &bytes[taken..];
+            let Some((index, length)) = six_wide_row(row, &mut counts).or_else(|| any_row(row, &mut counts)) else {
+                break;
+            };
+            if index > MAX_INDEX || self.last_index.is_none_or(|last| index <= last) {
+                break;
+            }
+            if self.zero_tail.is_empty() && counts.iter().all(|count| *count == 0) {
+                // Read once as a line: that tells what such rows look like.
+                break;
+            }
+            self.store(index, &counts, context);
+            (taken, lines) = (taken + length, lines + 1);
+        }
+        self.counts = counts;
+        (taken, lines)
+    }
+
     /// Takes rows without samples from the start of `bytes` as long as they look like the last one; gives how many
     /// bytes and lines. A dense histogram is nearly all such rows.
-    pub(super) fn skip_empty(&mut self, bytes: &[u8]) -> (usize, u64) {
-        let Some(mut last) = self.last_index.and_then(six_digits).filter(|_| !self.zero_tail.is_empty()) else {
+    fn skip_empty(&mut self, bytes: &[u8]) -> (usize, u64) {
+        let tail = bytes.get(ROW_WIDTH..ROW_WIDTH + self.zero_tail.len());
+        if self.zero_tail.is_empty() || tail != Some(&self.zero_tail) {
             return (0, 0);
-        };
+        }
+        let Some(mut last) = self.last_index.and_then(six_digits) else { return (0, 0) };
         let width = ROW_WIDTH + self.zero_tail.len() + 1;
         let (mut taken, mut lines) = (0, 0);
         while let Some(row) = bytes.get(taken..taken + width) {
             let Some(head) = row.first_chunk::<8>() else { break };
             let index = u64::from_be_bytes(*head) >> 16;
             let (tail, end) = row[ROW_WIDTH..].split_at(self.zero_tail.len());
-            if !are_digits(index) || index <= last || tail != self.zero_tail.as_slice() || end != b"\n" {
+            if tail != self.zero_tail.as_slice() || !are_digits(index) || index <= last || end != b"\n" {
                 break;
             }
             (last, taken, lines) = (index, taken + width, lines + 1);
@@ -100,7 +140,7 @@ impl Rows {
         let mut counts = std::mem::take(&mut self.counts);
         let usable = read_counts(tail, line.ended, &mut counts)
             && index <= MAX_INDEX
-            && (self.columns == 0 || counts.len() == self.columns)
+            && (self.columns.is_empty() || counts.len() == self.columns.len())
             && self.last_index.is_none_or(|last| index > last);
         if usable {
             self.store(index, &counts, context);
@@ -117,31 +157,65 @@ impl Rows {
     }
 
     fn store(&mut self, index: u64, counts: &[u64], context: &mut Context) {
-        if self.columns == 0 {
-            self.columns = counts.len();
-            self.bins = vec![Vec::new(); self.columns];
-            self.sums = vec![Some(0); self.columns];
+        if self.columns.is_empty() {
+            self.columns = vec![Column { bins: Vec::new(), ends: None, sum: Some(0), weight: Some(0) }; counts.len()];
         }
         self.last_index = Some(index);
-        let occupied = counts.iter().filter(|count| **count > 0).count();
-        if occupied == 0 || !(context.without_bins || context.room_for_bins(occupied)) {
+        let keep = !context.without_bins;
+        if keep && !context.room_for_bins(counts.iter().filter(|count| **count > 0).count()) {
             return;
         }
-        for ((count, bins), sum) in counts.iter().zip(&mut self.bins).zip(&mut self.sums) {
+        for (count, column) in counts.iter().zip(&mut self.columns) {
             if *count > 0 {
-                if context.without_bins {
-                    // The checks look at the last one only.
-                    bins.clear();
+                if keep {
+                    column.bins.push((index, *count));
                 }
-                bins.push((index, *count));
-                *sum = sum.and_then(|sum| sum.checked_add(*count));
+                column.ends = Some((column.ends.map_or(index, |(lowest, _)| lowest), index));
+                column.sum = column.sum.and_then(|sum| sum.checked_add(*count));
+                let weight = index.checked_mul(*count);
+                column.weight = column.weight.zip(weight).and_then(|(sum, weight)| sum.checked_add(weight));
             }
         }
-        if let Some((last, others)) = counts.split_last() {
+        if self.last_is_sum
+            && let Some((last, others)) = counts.split_last()
+        {
             let sum: u128 = others.iter().map(|count| u128::from(*count)).sum();
-            self.last_is_sum &= sum == u128::from(*last);
+            self.last_is_sum = sum == u128::from(*last);
         }
     }
+}
+
+/// A row whose index and counts are six digits wide; gives the index and the row's length.
+#[inline]
+fn six_wide_row(bytes: &[u8], counts: &mut [u64]) -> Option<(u64, usize)> {
+    const COLUMN: usize = ROW_WIDTH + 1;
+    let end = ROW_WIDTH + COLUMN * counts.len();
+    if bytes.get(end) != Some(&b'\n') {
+        return None;
+    }
+    let [a, b, c, d, e, f] = *bytes.first_chunk::<ROW_WIDTH>()?;
+    let index = six([b' ', a, b, c, d, e, f])?;
+    let (columns, _) = bytes[ROW_WIDTH..end].as_chunks::<COLUMN>();
+    for (column, count) in columns.iter().zip(counts) {
+        *count = six(*column)?;
+    }
+    Some((index, end + 1))
+}
+
+/// A row whose counts are as wide as they are; gives the index and the row's length.
+#[inline]
+fn any_row(bytes: &[u8], counts: &mut [u64]) -> Option<(u64, usize)> {
+    let (index, mut at) = take_count(bytes)?;
+    for count in counts {
+        if !matches!(bytes.get(at), Some(b' ' | b'\t')) {
+            return None;
+        }
+        let field = &bytes[at + 1..];
+        let (value, width) = take_short(field).or_else(|| take_count(field))?;
+        *count = value;
+        at += 1 + width;
+    }
+    (bytes.get(at) == Some(&b'\n')).then_some((index, at + 1))
 }
 
 /// An index as it is printed, six digits as the bytes of a number; these order as the indices do.
@@ -163,13 +237,6 @@ fn are_digits(six: u64) -> bool {
 fn read_counts(mut tail: &[u8], ended: bool, counts: &mut Vec<u64>) -> bool {
     counts.clear();
     loop {
-        while let Some(count) = take_six(tail) {
-            if counts.len() == MAX_COLUMNS {
-                return false;
-            }
-            counts.push(count);
-            tail = &tail[1 + ROW_WIDTH..];
-        }
         let blanks = tail.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         tail = &tail[blanks..];
         if tail.is_empty() {
@@ -242,9 +309,11 @@ impl Footer {
         FooterLine::New
     }
 
-    /// Threads that the footer has values of.
-    pub(super) fn threads(&self) -> Option<usize> {
-        [&self.min, &self.avg].into_iter().flatten().map(Vec::len).max().filter(|threads| *threads > 0)
+    /// Threads that the footer has values of; of two answers the one that fits the rows.
+    pub(super) fn threads(&self, rows: Option<usize>) -> Option<usize> {
+        let lengths = || [&self.min, &self.avg].into_iter().flatten().map(Vec::len).filter(|threads| *threads > 0);
+        let fits = |threads: &usize| rows.is_some_and(|rows| rows == *threads || rows == threads + 1);
+        lengths().find(fits).or(lengths().max())
     }
 
     pub(super) fn any(&self) -> bool {
@@ -301,6 +370,36 @@ mod tests {
             assert_eq!(rows.skip_empty(text.as_bytes()), (21 * lines, lines as u64), "{text}");
         }
         assert_eq!(rows.last_index, Some(100));
-        assert_eq!((rows.sums.as_slice(), rows.damaged), (&[Some(1), Some(2)][..], None));
+        let sums: Vec<_> = rows.columns.iter().map(|column| column.sum).collect();
+        assert_eq!((sums, rows.damaged), (vec![Some(1), Some(2)], None));
+    }
+
+    #[test]
+    fn rows_in_bulk_are_rows_one_by_one() {
+        let text = "000008 000000\t000000\n000009 000001\t000000\n000010 1234567\t12345678901\n0000011 000003 000004\n\
+            1000012 000001\t000001\n";
+        for (tail, taken) in [
+            ("", 5),
+            ("1000012 000001\t000002\n", 5),
+            ("1000013 1\n", 5),
+            ("1000013 1\t2\t3\n", 5),
+            ("1000013 1\t2", 5),
+            ("1000013 1\t2\n", 6),
+            ("1000013 1\t2 \n", 5),
+        ] {
+            let mut bulk = Rows::new();
+            row(&mut bulk, "000007 000000\t000000");
+            let bytes = format!("{text}{tail}");
+            let (length, lines) = bulk.bulk(bytes.as_bytes(), &mut Context::default());
+            assert_eq!(lines, taken, "{tail}");
+            let mut single = Rows::new();
+            row(&mut single, "000007 000000\t000000");
+            bytes[..length].lines().for_each(|line| row(&mut single, line));
+            assert_eq!(bytes[..length].lines().count() as u64, lines);
+            let content =
+                |rows: &Rows| rows.columns.iter().map(|c| (c.bins.clone(), c.ends, c.sum)).collect::<Vec<_>>();
+            assert_eq!(content(&bulk), content(&single), "{tail}");
+            assert_eq!((bulk.last_index, bulk.damaged), (single.last_index, single.damaged));
+        }
     }
 }

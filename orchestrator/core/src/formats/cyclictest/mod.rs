@@ -12,7 +12,7 @@ use super::line::Line;
 use histogram::{Footer, FooterLine, Rows};
 use status::{Damaged, Status};
 use std::collections::BTreeMap;
-use tally::{Sample, Tally};
+use tally::{Sample, Tallies};
 
 /// More threads than any machine runs; keeps a garbage file from filling the memory.
 const MAX_THREADS: usize = 4096;
@@ -38,7 +38,7 @@ struct Run {
     line: u64,
     command: Option<Command>,
     status: BTreeMap<u64, Status>,
-    samples: BTreeMap<u64, Tally>,
+    samples: Tallies,
     rows: Option<Rows>,
     footer: Footer,
     /// Damaged status lines: how many, and the first one's number.
@@ -48,6 +48,8 @@ struct Run {
     deadline: bool,
     /// The status lines are from the middle of the run.
     snapshot: bool,
+    /// Rows began without their heading: rows before them may be cut off.
+    headless: bool,
 }
 
 impl Run {
@@ -56,13 +58,14 @@ impl Run {
             line,
             command: context.command(&TOOLS),
             status: BTreeMap::new(),
-            samples: BTreeMap::new(),
+            samples: Tallies::default(),
             rows: None,
             footer: Footer::default(),
             damaged: None,
             elided: None,
             deadline: false,
             snapshot: false,
+            headless: false,
         }
     }
 
@@ -109,12 +112,12 @@ impl Cyclictest {
 
     fn sample(&mut self, sample: Sample, line: u64, context: &mut Context) {
         let restarts = |run: &Run| {
-            !run.status.is_empty() || run.samples.get(&sample.thread).is_some_and(|t| t.restarts_at(sample.cycle))
+            !run.status.is_empty() || run.samples.get(sample.thread).is_some_and(|t| t.restarts_at(sample.cycle))
         };
         if self.run.as_ref().is_some_and(restarts) {
             self.close(context);
         }
-        self.run(line, context).samples.entry(sample.thread).or_default().count(sample, context);
+        self.run(line, context).samples.count(sample, context);
     }
 
     fn heading(&mut self, line: u64, context: &mut Context) {
@@ -146,8 +149,17 @@ impl Cyclictest {
             self.sample(sample, line.number, context);
             return true;
         }
+        // A row in a notation that no version prints (`000,012`).
+        let numbers = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'\t' | b',' | b'.');
+        if let Some(rows) = self.run.as_mut().filter(|_| self.in_rows).and_then(|run| run.rows.as_mut())
+            && line.text.iter().all(numbers)
+        {
+            rows.damaged.get_or_insert((0, line.number)).0 += 1;
+            return true;
+        }
         if !self.in_rows && Rows::looks_like_row(line.text) {
             self.heading(line.number, context);
+            self.run(line.number, context).headless = true;
             return self.digits(line, context);
         }
         false
@@ -212,9 +224,12 @@ impl Family for Cyclictest {
         }
     }
 
-    fn skip(&mut self, bytes: &[u8]) -> (usize, u64) {
-        let rows = self.run.as_mut().filter(|_| self.in_rows).and_then(|run| run.rows.as_mut());
-        rows.map_or((0, 0), |rows| rows.skip_empty(bytes))
+    fn bulk(&mut self, bytes: &[u8], context: &mut Context) -> (usize, u64) {
+        match &mut self.run {
+            Some(Run { rows: Some(rows), .. }) if self.in_rows => rows.bulk(bytes, context),
+            Some(run) if run.rows.is_none() && run.status.is_empty() => run.samples.bulk(bytes, context),
+            _ => (0, 0),
+        }
     }
 
     fn finish(&mut self, context: &mut Context) {

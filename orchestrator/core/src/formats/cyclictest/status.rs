@@ -68,6 +68,9 @@ impl Status {
             status.no_number |= value.is_none();
             let width = blanks + taken;
             rest = &field[width..];
+            // Where the file ends, digits may be cut, unless the number is as wide as it is printed.
+            let nominal = if matches!(key, b"Act" | b"Avg") { 5 } else { 7 };
+            let value = value.filter(|_| ended || !rest.is_empty() || width >= nominal);
             match key {
                 b"P" => status.priority = value.and_then(Decimal::count),
                 b"I" => status.interval_us = value.and_then(Decimal::count),

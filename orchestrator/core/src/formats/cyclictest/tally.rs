@@ -1,7 +1,7 @@
 //! `-v`: one line per sample, `thread:cycle:value`.
 
 use crate::formats::collect::Context;
-use crate::formats::number::take_count;
+use crate::formats::number::{padded, take_count};
 use std::collections::BTreeMap;
 
 /// Values below this are counted in an array.
@@ -25,6 +25,55 @@ pub(super) struct Tally {
     sparse: BTreeMap<u64, u64>,
 }
 
+/// The tallies of all threads.
+#[derive(Debug, Default)]
+pub(super) struct Tallies(Vec<Tally>);
+
+impl Tallies {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn get(&self, thread: u64) -> Option<&Tally> {
+        self.0.get(usize::try_from(thread).ok()?).filter(|tally| tally.samples > 0)
+    }
+
+    /// The threads that have samples.
+    pub(super) fn threads(&self) -> impl Iterator<Item = u64> + '_ {
+        (0u64..).zip(&self.0).filter(|(_, tally)| tally.samples > 0).map(|(thread, _)| thread)
+    }
+
+    pub(super) fn count(&mut self, sample: Sample, context: &mut Context) {
+        let Some(index) = usize::try_from(sample.thread).ok().filter(|_| sample.thread < MAX_THREADS) else { return };
+        if index >= self.0.len() {
+            self.0.resize_with(index + 1, Tally::default);
+        }
+        self.0[index].count(sample, context);
+    }
+
+    /// Takes lines as they are nearly always printed, `%8d:%8lu:%8ld`, from the start of `bytes` as long as they go on
+    /// the same run; gives how many bytes and lines.
+    pub(super) fn bulk(&mut self, bytes: &[u8], context: &mut Context) -> (usize, u64) {
+        let mut lines = 0;
+        let (rows, _) = bytes.as_chunks::<LINE>();
+        for row in rows {
+            let Some(sample) = Sample::padded(row) else { break };
+            let Some(tally) = usize::try_from(sample.thread).ok().and_then(|thread| self.0.get_mut(thread)) else {
+                break;
+            };
+            if tally.samples == 0 || sample.cycle <= tally.last_cycle {
+                break;
+            }
+            tally.count(sample, context);
+            lines += 1;
+        }
+        (lines * LINE, lines as u64)
+    }
+}
+
+/// Length of a line whose numbers are not wider than they are padded.
+const LINE: usize = 27;
+
 /// One sample line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sample {
@@ -34,6 +83,15 @@ pub(super) struct Sample {
 }
 
 impl Sample {
+    #[inline]
+    fn padded(line: &[u8; LINE]) -> Option<Self> {
+        if line[8] != b':' || line[17] != b':' || line[26] != b'\n' {
+            return None;
+        }
+        let field = |at: usize| padded(*line[at..].first_chunk()?);
+        Some(Self { thread: field(0)?, cycle: field(9)?, value: field(18)?.try_into().ok()? })
+    }
+
     /// Reads a line; a time of day has no blanks and is none.
     #[inline]
     pub(super) fn read(text: &[u8], ended: bool) -> Option<Self> {
@@ -59,7 +117,7 @@ impl Sample {
 impl Tally {
     /// Has this thread's counting begun anew? Then it is another run's.
     pub(super) fn restarts_at(&self, cycle: u64) -> bool {
-        self.samples > 0 && cycle <= self.last_cycle
+        cycle <= self.last_cycle
     }
 
     #[inline]

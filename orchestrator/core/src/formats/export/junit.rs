@@ -2,6 +2,7 @@
 
 use super::{Export, Source};
 use crate::judgement::{Outcome, Validity};
+use crate::result::{Bin, RunResult};
 use std::fmt::Write as _;
 
 /// The document. An INVALID run is an error and its limits are skipped; a broken limit is a failure.
@@ -37,13 +38,101 @@ pub fn junit(source: &Source) -> Export {
         };
         case(&mut text, &class, &limit.limit, &outcome);
     }
-    text.push_str("  <system-out>latency from_ns to_ns samples\n");
-    for bin in &result.histogram {
+    text.push_str("  <system-out>");
+    histogram(&mut text, &result.histogram);
+    text.push_str("</system-out>\n</testsuite>\n");
+    Export { text, lost: vec!["quantiles, loads and the board's state: see `--as json`".to_owned()] }
+}
+
+fn histogram(text: &mut String, bins: &[Bin]) {
+    text.push_str("latency from_ns to_ns samples\n");
+    for bin in bins {
         let to = bin.to_ns.map_or_else(|| "-".to_owned(), |to| to.to_string());
         let _ = writeln!(text, "{} {to} {}", bin.from_ns, bin.count);
     }
-    text.push_str("</system-out>\n</testsuite>\n");
-    Export { text, lost: vec!["quantiles, loads and the board's state: see `--as json`".to_owned()] }
+}
+
+/// A cell on a target in a night.
+#[derive(Debug, Clone)]
+pub struct NightCase<'a> {
+    /// Campaign.
+    pub campaign: &'a str,
+    /// Cell.
+    pub cell: &'a str,
+    /// Target.
+    pub target: &'a str,
+    /// How it ended.
+    pub outcome: NightOutcome,
+    /// The outcome's name and why, in plain words.
+    pub message: String,
+    /// What was measured, by run.
+    pub runs: Vec<&'a RunResult>,
+}
+
+/// What a test case of a night says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NightOutcome {
+    /// Passed.
+    Pass,
+    /// There was nothing to judge by.
+    Skipped,
+    /// Too slow, or worse than the baseline.
+    Failure,
+    /// Not measured as asked, or not to be told: never a pass.
+    Error,
+}
+
+/// A night: a test case for each cell on each target, with the histograms of its runs.
+pub fn junit_night(night: &str, cases: &[NightCase]) -> String {
+    let count = |outcome: NightOutcome| cases.iter().filter(|case| case.outcome == outcome).count();
+    let seconds = |case: &NightCase| case.runs.iter().map(|run| run.measured_ns).fold(0, u64::saturating_add);
+    let time = |ns: u64| format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000);
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(
+        text,
+        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\">",
+        escaped(night),
+        cases.len(),
+        count(NightOutcome::Failure),
+        count(NightOutcome::Error),
+        count(NightOutcome::Skipped),
+        time(cases.iter().map(seconds).fold(0, u64::saturating_add)),
+    );
+    for case in cases {
+        let _ = writeln!(
+            text,
+            "  <testcase classname=\"{}.{}\" name=\"{}\" time=\"{}\">",
+            escaped(case.campaign),
+            escaped(case.target),
+            escaped(case.cell),
+            time(seconds(case)),
+        );
+        let message = escaped(&case.message);
+        let _ = match case.outcome {
+            NightOutcome::Pass => Ok(()),
+            NightOutcome::Skipped => writeln!(text, "    <skipped message=\"{message}\"/>"),
+            NightOutcome::Failure => writeln!(text, "    <failure message=\"{message}\"/>"),
+            NightOutcome::Error => writeln!(text, "    <error message=\"{message}\"/>"),
+        };
+        text.push_str("    <system-out>");
+        for run in &case.runs {
+            let (name, total) = (escaped(&run.identity.run), &run.total);
+            let max = total.max.map_or_else(|| "unknown".to_owned(), |max| format!("{} ns", max.ns));
+            let _ = writeln!(
+                text,
+                "{name}: {}, {}, {} cycles, {} missed periods, maximum {max}",
+                run.validity, run.verdict, total.cycles, total.missed
+            );
+            run.limits.iter().filter(|limit| !limit.holds).for_each(|limit| {
+                let broken = format!("{}: {} measured, {} allowed", limit.limit, limit.measured, limit.allowed);
+                let _ = writeln!(text, "{}", escaped(&broken));
+            });
+            histogram(&mut text, &run.histogram);
+        }
+        text.push_str("</system-out>\n  </testcase>\n");
+    }
+    text.push_str("</testsuite>\n");
+    text
 }
 
 fn properties(text: &mut String, source: &Source) {

@@ -18,7 +18,7 @@ pub use csv::{csv, csv_run};
 pub use cyclictest::{cyclictest, cyclictest_sparse};
 pub use influx::influx;
 pub use json::{EXPORT_FORMAT, Exported, ExportedThread, json};
-pub use junit::junit;
+pub use junit::{NightCase, NightOutcome, junit, junit_night};
 pub use lava::lava;
 pub use prometheus::prometheus;
 pub use rt_dataset::rt_dataset;

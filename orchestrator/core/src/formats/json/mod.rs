@@ -266,10 +266,27 @@ impl Numbers {
 }
 
 impl Sink for Content {
+    fn holds_numbers(&self, path: &[Frame]) -> bool {
+        matches!(path, [group, _, histogram, _] if histogram.key() == b"histogram" && Group::named(group.key()).is_some())
+    }
+
+    fn numbers(&mut self, path: &[Frame], entries: &[(u64, u64)]) {
+        let [group, number, ..] = path else { return };
+        let Some(numbers) = self.numbers_of(group, number) else { return };
+        let occupied = entries.iter().filter(|(_, samples)| *samples > 0);
+        let thousandths = occupied.filter_map(|(bin, samples)| Some((bin.checked_mul(1000)?, *samples)));
+        let before = numbers.bins.len();
+        numbers.bins.extend(thousandths);
+        let added = numbers.bins.len() - before;
+        self.new_bins += added;
+        let lost = entries.iter().filter(|(bin, samples)| *samples > 0 && bin.checked_mul(1000).is_none()).count();
+        self.damaged += lost as u64;
+    }
+
     fn open(&mut self, path: &[Frame]) {
         if let [group, number, histogram] = path
             && histogram.key() == b"histogram"
-            && let Some(numbers) = self.numbers(group, number)
+            && let Some(numbers) = self.numbers_of(group, number)
         {
             numbers.has_histogram = true;
         }
@@ -285,12 +302,12 @@ impl Sink for Content {
             [object, ..] if matches!(object.key(), b"format" | b"condition" | b"latency" | b"kernel") => {
                 self.dataset.value(path, text, &mut self.new_bins)
             }
-            [group, number, name] => self.numbers(group, number).is_none_or(|numbers| numbers.set(name.key(), text)),
+            [group, number, name] => self.numbers_of(group, number).is_none_or(|numbers| numbers.set(name.key(), text)),
             [group, number, histogram, bin] if histogram.key() == b"histogram" => {
                 self.bin(group, number, bin.key(), text)
             }
             [group, number, side, name] if matches!(side.key(), b"sender" | b"receiver") => {
-                self.numbers(group, number).is_none_or(|numbers| numbers.set(name.key(), text))
+                self.numbers_of(group, number).is_none_or(|numbers| numbers.set(name.key(), text))
             }
             _ => true,
         };
@@ -313,7 +330,7 @@ impl Content {
         true
     }
 
-    fn numbers(&mut self, group: &Frame, number: &Frame) -> Option<&mut Numbers> {
+    fn numbers_of(&mut self, group: &Frame, number: &Frame) -> Option<&mut Numbers> {
         let key = (Group::named(group.key())?, count(number.key())?);
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&key) {
             return None;
@@ -324,7 +341,7 @@ impl Content {
     fn bin(&mut self, group: &Frame, number: &Frame, bin: &[u8], samples: &[u8]) -> bool {
         let bin = Decimal::parse(bin).and_then(Decimal::thousandths);
         let (bin, samples) = (bin, Decimal::parse(samples).and_then(Decimal::count));
-        let Some(numbers) = self.numbers(group, number) else { return true };
+        let Some(numbers) = self.numbers_of(group, number) else { return true };
         match (bin, samples) {
             (Some(_), Some(0)) => {}
             (Some(bin), Some(samples)) => {

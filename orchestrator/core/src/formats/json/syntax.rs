@@ -3,6 +3,8 @@
 //! rt-tests print the command line unescaped (a quote in it ends the string too early) and `nan` where there is no
 //! mean; both are read here.
 
+use crate::formats::number::take_count;
+
 /// Deeper nesting than any of the formats has.
 const MAX_DEPTH: usize = 16;
 /// Longer keys and strings are cut.
@@ -14,6 +16,11 @@ pub(super) trait Sink {
     fn open(&mut self, path: &[Frame]);
     /// A number, string or word at `path`, as written.
     fn value(&mut self, path: &[Frame], text: &[u8]);
+    /// Are the values in the object at `path` whole numbers with whole numbers as keys? Then most come by
+    /// [`Sink::numbers`], the others as text.
+    fn holds_numbers(&self, path: &[Frame]) -> bool;
+    /// Entries of such an object.
+    fn numbers(&mut self, path: &[Frame], entries: &[(u64, u64)]);
 }
 
 /// One step of the path: a key of an object, or a place in an array.
@@ -60,25 +67,59 @@ pub(super) struct Reader {
     token: Vec<u8>,
     escaped: bool,
     blanks: usize,
+    /// An object's entry begins here.
+    at_entry: bool,
+    entries: Vec<(u64, u64)>,
     /// Line within the stream.
     pub(super) line: u64,
 }
 
 impl Reader {
     pub(super) fn new(line: u64) -> Self {
-        Self { state: State::Value, frames: Vec::new(), token: Vec::new(), escaped: false, blanks: 0, line }
+        Self {
+            state: State::Value,
+            frames: Vec::new(),
+            token: Vec::new(),
+            escaped: false,
+            blanks: 0,
+            at_entry: false,
+            entries: Vec::new(),
+            line,
+        }
     }
 
     /// Takes bytes until the document ends; gives how many.
     pub(super) fn push(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
-        for (at, byte) in bytes.iter().enumerate() {
-            if matches!(self.state, State::Ended | State::Broken) {
-                return at;
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match self.state {
+                State::Ended | State::Broken => return at,
+                State::KeyOrEnd if std::mem::take(&mut self.at_entry) && sink.holds_numbers(&self.frames) => {
+                    at += self.numbers(&bytes[at..], sink);
+                    continue;
+                }
+                _ => {}
             }
-            self.byte(*byte, sink);
-            self.line += u64::from(*byte == b'\n');
+            self.byte(byte, sink);
+            self.line += u64::from(byte == b'\n');
+            at += 1;
         }
         bytes.len()
+    }
+
+    /// Takes `"KEY": VALUE,` as long as both are whole numbers; gives how many bytes. A histogram is nearly all this.
+    fn numbers(&mut self, bytes: &[u8], sink: &mut impl Sink) -> usize {
+        let mut taken = 0;
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.clear();
+        while let Some(entry) = number_entry(&bytes[taken..]) {
+            entries.push((entry.key, entry.value));
+            taken += entry.length;
+            self.line += entry.lines;
+        }
+        sink.numbers(&self.frames, &entries);
+        self.entries = entries;
+        taken
     }
 
     /// Has the document ended, well or not?
@@ -121,6 +162,7 @@ impl Reader {
                 sink.open(&self.frames);
                 let array = byte == b'[';
                 self.frames.push(Frame { array, ..Frame::default() });
+                self.at_entry = !array;
                 self.state = if array { State::Value } else { State::KeyOrEnd };
             }
             b']' if self.frames.last().is_some_and(|frame| frame.array) => self.close(true),
@@ -202,7 +244,10 @@ impl Reader {
                 frame.index += 1;
                 self.state = State::Value;
             }
-            (b',', false) => self.state = State::KeyOrEnd,
+            (b',', false) => {
+                self.at_entry = true;
+                self.state = State::KeyOrEnd;
+            }
             (b'}', false) => self.close(false),
             (b']', true) => self.close(true),
             _ => self.state = State::Broken,
@@ -219,6 +264,38 @@ impl Reader {
     }
 }
 
+struct NumberEntry {
+    key: u64,
+    value: u64,
+    length: usize,
+    lines: u64,
+}
+
+/// `"KEY": VALUE,` with blanks before it.
+#[inline]
+fn number_entry(bytes: &[u8]) -> Option<NumberEntry> {
+    let (mut at, mut lines) = (0, 0);
+    loop {
+        match bytes.get(at)? {
+            b'"' => break,
+            b'\n' => lines += 1,
+            b' ' | b'\t' | b'\r' => {}
+            _ => return None,
+        }
+        at += 1;
+        if bytes.get(at..at + 8) == Some(b"        ") {
+            at += 8;
+        }
+    }
+    let (key, width) = take_count(&bytes[at + 1..])?;
+    at += 1 + width;
+    at += bytes.get(at..)?.strip_prefix(b"\":").map(|_| 2)?;
+    at += usize::from(bytes.get(at) == Some(&b' '));
+    let (value, width) = take_count(bytes.get(at..)?)?;
+    at += width;
+    (bytes.get(at) == Some(&b',')).then_some(NumberEntry { key, value, length: at + 1, lines })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,6 +305,12 @@ mod tests {
 
     impl Sink for Values {
         fn open(&mut self, _: &[Frame]) {}
+        fn holds_numbers(&self, path: &[Frame]) -> bool {
+            matches!(path, [histogram, _] if histogram.key() == b"h")
+        }
+        fn numbers(&mut self, _: &[Frame], entries: &[(u64, u64)]) {
+            self.0.extend(entries.iter().map(|(key, value)| format!("h.{key}={value}")));
+        }
         fn value(&mut self, path: &[Frame], text: &[u8]) {
             let steps = path.iter().map(|frame| match frame.index() {
                 Some(index) => index.to_string(),
@@ -251,6 +334,16 @@ mod tests {
         let expected =
             ["cmdline=cyclictest --x=\"a b\" -q", "a.0.avg=-nan", "a.0.n.0=1", "a.0.n.1.0=2", "a.0.n.1.1=3", "e="];
         for size in [1, 3, 1000] {
+            assert_eq!(read(text, size), (expected.map(str::to_owned).to_vec(), true), "chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn numbers_come_in_order_however_they_are_printed() {
+        let text =
+            "{\"h\": {\"1\": 2,\n          \"3\":4 , \"5\": 6, \"7.5\": 1,\"8\" : 9,\"10\":nan}, \"a\": {\"1\": 2}}";
+        let expected = ["h.1=2", "h.3=4", "h.5=6", "h.7.5=1", "h.8=9", "h.10=nan", "a.1=2"];
+        for size in [1, 5, 1000] {
             assert_eq!(read(text, size), (expected.map(str::to_owned).to_vec(), true), "chunks of {size}");
         }
     }
