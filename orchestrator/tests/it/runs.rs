@@ -2,7 +2,7 @@
 
 use crate::support::dropbear::{self, Dropbear};
 use crate::support::sshd::{self, Options, Sshd};
-use crate::support::{Running, Said, Workplace, can_run, processes, wait_for};
+use crate::support::{Running, Workplace, can_run, processes, wait_for};
 use latlab::store::journal::Entry;
 use latlab_core::run_state::{Mark, Step};
 use latprobe::stream::PhaseKind;
@@ -151,13 +151,10 @@ fn a_board_that_somebody_else_holds() {
     let Some(place) = Workplace::local() else { return };
     place.campaign("long", "60s", "");
     let running = place.measuring("long");
-    // From another host, which knows nothing of this one's queue.
-    let elsewhere = || {
-        std::fs::create_dir_all(place.path().join("other-host")).unwrap();
-        let mut latlab = place.latlab(&["run", "short", "--results", "elsewhere"]);
-        Said::of(latlab.env("XDG_RUNTIME_DIR", place.path().join("other-host")).output().unwrap())
-    };
-    elsewhere().expect(5, "board: the board is held by tester@");
+    // Another host has another queue; the lock on the board is what it sees.
+    let mut other_host = place.latlab(&["run", "short", "--results", "elsewhere"]);
+    other_host.env("XDG_RUNTIME_DIR", place.path().join("other-run"));
+    Running::new(&mut other_host).wait().expect(5, "board: the board is held by tester@");
     let execution = place.executions()[0].name().to_owned();
     for verb in ["list", "show"] {
         let said = place.run(&[verb, "--results", "elsewhere"]);

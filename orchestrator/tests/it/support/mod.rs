@@ -69,7 +69,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    pub(crate) fn of(output: Output) -> Self {
+    fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
