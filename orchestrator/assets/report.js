@@ -453,7 +453,7 @@
       if (shape.points) {
         const size = shape.points.symbol === "tick" ? [2, 12] : shape.points.points.length > 200 ? 5 : 9;
         return [{ ...common, type: "scatter", symbol: SYMBOLS[shape.points.symbol], symbolSize: size, z: 4,
-          data: shape.points.points.map((p) => [p.x, Math.max(p.y, floor)]), itemStyle: { color: colour, borderColor: colours.ground, borderWidth: shape.points.symbol === "tick" ? 0 : 0.7 } }];
+          data: shape.points.points.map((p) => [p.x, Math.max(p.y, floor)]), itemStyle: { color: colour, borderColor: colours.ground, borderWidth: shape.points.symbol === "tick" || shape.points.points.length > 200 ? 0 : 0.7 } }];
       }
       if (shape.band) {
         const runs = [[]];

@@ -136,7 +136,7 @@ pub(crate) fn ensure(set: &Set) -> Result<()> {
         }
         let prelude = match *program {
             "sshd" => sshd_prelude(&prefix)?,
-            "chromium" => chromium_prelude(&prefix),
+            "chromium" => chromium_prelude(&prefix)?,
             _ => String::new(),
         };
         wrap(&wrappers()?.join(program), &prelude, &file, &libraries)?;
@@ -151,14 +151,22 @@ fn libraries(prefix: &Path) -> String {
     folders.map(|folder| folder.display().to_string()).join(":")
 }
 
-/// PulseAudio keeps a library where only an installed one looks, and a machine without fonts reads those that came along.
-fn chromium_prelude(prefix: &Path) -> String {
+/// PulseAudio keeps a library where only an installed one looks; a machine without fonts reads those that came along.
+fn chromium_prelude(prefix: &Path) -> Result<String> {
     let pulse = format!("usr/lib/{}-linux-gnu/pulseaudio", std::env::consts::ARCH);
     let mut prelude = format!("LD_LIBRARY_PATH='{}'\n", prefix.join(pulse).display());
-    if prefix.join("etc/fonts/fonts.conf").exists() {
-        prelude += &format!("FONTCONFIG_SYSROOT='{}'\nexport FONTCONFIG_SYSROOT\n", prefix.display());
+    let fonts = prefix.join("usr/share/fonts");
+    if fonts.is_dir() {
+        let file = prefix.join("fonts.conf");
+        let text = format!(
+            "<?xml version=\"1.0\"?>\n<!DOCTYPE fontconfig SYSTEM \"fonts.dtd\">\n<fontconfig>\n<dir>/usr/share/fonts</dir>\n\
+             <dir>{}</dir>\n<cachedir prefix=\"xdg\">fontconfig</cachedir>\n</fontconfig>\n",
+            fonts.display()
+        );
+        paths::write(&file, text)?;
+        prelude += &format!("FONTCONFIG_FILE='{}'\nexport FONTCONFIG_FILE\n", file.display());
     }
-    prelude
+    Ok(prelude)
 }
 
 /// As root, sshd wants a user `sshd` and /run/sshd. The machine's user list is not ours to change: the server sees a

@@ -51,15 +51,15 @@ pub(super) fn of_run(material: &Material) -> Figure {
     }
 }
 
+/// As `latlab show` says it.
 fn stated(horizon_ns: u64, level: &ReturnLevel) -> String {
-    let us = |ns: f64| format!("{:.1} us", ns / 1000.0);
-    format!(
-        "Maximum expected in {}: {}, 95 % {} to {}.",
-        duration(horizon_ns),
-        us(level.level_ns),
-        us(level.interval_ns.low),
-        us(level.interval_ns.high)
-    )
+    let [level, low, high] = [level.level_ns, level.interval_ns.low, level.interval_ns.high].map(whole_ns).map(latency);
+    format!("Maximum expected in {}: {level}, 95 % {low} to {high}.", duration(horizon_ns))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+fn whole_ns(ns: f64) -> u64 {
+    ns.max(0.0).round() as u64
 }
 
 /// Share of samples that lie above each bin's end; 1 below the first one.
@@ -130,7 +130,7 @@ fn fit_layers(level: &ReturnLevel, p: f64, horizon_ns: u64) -> [Layer; 3] {
     let horizon = duration(horizon_ns);
     let point = Point { x: x(level.level_ns), y: p, label: stated(horizon_ns, level) };
     [
-        Layer::new(0, "fit (GEV)", Shape::Line(curve.collect())),
+        Layer::new(2, "fit (GEV)", Shape::Line(curve.collect())),
         Layer::new(4, &format!("95 % of the maximum in {horizon}"), Shape::Line(interval.to_vec())).dashed(1),
         Layer::new(
             4,
