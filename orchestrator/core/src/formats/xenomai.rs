@@ -223,7 +223,11 @@ impl Run {
         thread.cycles = self.histogram_samples;
         thread.binned = self.bucket_sum;
         let largest = [thread.min_ns, thread.max_ns].into_iter().flatten().map(i64::unsigned_abs).max();
-        let top_ns = top.saturating_mul(width);
+        let Some(top_ns) = top.checked_mul(width) else {
+            measurement
+                .warn(format!("buckets of {width} ns (latency -B) would reach beyond any clock; bins are left out"));
+            return;
+        };
         if largest.is_some_and(|largest| top_ns > largest.saturating_add(width)) {
             measurement.warn(format!(
                 "the histogram reaches beyond the maximum: its buckets are not {width} ns wide (latency -B); bins are left out"
