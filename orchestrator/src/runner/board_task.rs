@@ -121,7 +121,7 @@ impl BoardTask {
                     None => continue,
                 }
             }
-            match RunTask::new(&self.context, board, &deployed, standing)?.drive().await {
+            match RunTask::new(&self.context, board, &mut boots, &deployed, standing)?.drive().await {
                 Ok((end, place)) => {
                     deployed = place;
                     let gone = matches!(end.outcome, Outcome::Lost | Outcome::Detached);

@@ -27,6 +27,7 @@ pub(super) struct Waiting {
 pub(super) struct Place {
     path: PathBuf,
     number: u64,
+    execution: String,
     _file: File,
 }
 
@@ -60,10 +61,11 @@ impl Place {
         file.lock()?;
         file.write_all(&serde_json::to_vec(waiting)?)?;
         std::fs::rename(&new, &path)?;
-        Ok(Self { path, number, _file: file })
+        Ok(Self { path, number, execution: waiting.execution.clone(), _file: file })
     }
 
-    /// Who stands before this place; `None`: it is the first.
+    /// Which other execution stands before this place; `None`: it is the first. Several targets of one execution may be
+    /// one machine.
     pub(super) fn before(&self) -> io::Result<Option<Waiting>> {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         for number in numbers(directory)?.into_iter().filter(|number| *number < self.number) {
@@ -82,7 +84,10 @@ impl Place {
                         execution: "unknown".to_owned(),
                         since: "unknown".to_owned(),
                     };
-                    return Ok(Some(serde_json::from_reader(file).unwrap_or_else(|_| unknown())));
+                    let before: Waiting = serde_json::from_reader(file).unwrap_or_else(|_| unknown());
+                    if before.execution != self.execution {
+                        return Ok(Some(before));
+                    }
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
             }
@@ -195,5 +200,8 @@ mod tests {
         std::fs::write(base.path().join("b/0"), "{}").unwrap();
         let place = Place::take_in(base.path(), "b", &waiting("a")).unwrap();
         assert_eq!((place.number, place.before().unwrap()), (1, None));
+        // Two targets of one execution do not wait for each other.
+        let other = Place::take_in(base.path(), "b", &waiting("a")).unwrap();
+        assert_eq!((other.number, other.before().unwrap()), (2, None));
     }
 }

@@ -1,4 +1,5 @@
 use super::board_task::Standing;
+use super::boots::Boots;
 use super::steps::{Mirrors, collect, judge, prepare, remainder};
 use super::{Context, Log, RunEnd};
 use crate::board::{Board, BoardError, Deployed, Fault, RunOnBoard};
@@ -24,10 +25,12 @@ pub(super) const MARGIN: Duration = Duration::from_secs(600);
 const MAX_RESETS: u32 = 3;
 
 /// One run on one board: performs the actions of the state machine.
-pub(super) struct RunTask<'a> {
+pub(super) struct RunTask<'a, 'b> {
     context: &'a Context,
     log: Log<'a>,
     board: &'a Board,
+    /// What the board boots, should it be reset.
+    boots: &'a mut Boots<'b>,
     deployed: Deployed,
     run: &'a PlannedRun,
     cell: &'a Cell,
@@ -47,10 +50,11 @@ pub(super) struct RunTask<'a> {
     judgement: Option<Judgement>,
 }
 
-impl<'a> RunTask<'a> {
+impl<'a, 'b> RunTask<'a, 'b> {
     pub(super) fn new(
         context: &'a Context,
         board: &'a Board,
+        boots: &'a mut Boots<'b>,
         deployed: &Deployed,
         standing: &'a Standing,
     ) -> Result<Self, StoreError> {
@@ -75,6 +79,7 @@ impl<'a> RunTask<'a> {
             context,
             log: Log { context, target: &run.target, run: Some(&run.name) },
             board,
+            boots,
             deployed: deployed.clone(),
             run,
             cell,
@@ -349,6 +354,10 @@ impl<'a> RunTask<'a> {
         let restarts = self.context.writer.plan().campaign.plan.after_reset == AfterReset::Restart;
         let step = if restarts { Step::Restart } else { Step::Continue };
         self.log.intent(step)?;
+        // What was chosen for one boot alone is chosen again.
+        if let Err(reason) = self.boots.ensure(self.run, self.cell).await?.ready() {
+            return self.not_gone_on(step, &reason);
+        }
         let captures = match self.ready().await {
             Ok(captures) => captures,
             Err(error) => return self.failed(step, &error),
@@ -384,10 +393,7 @@ impl<'a> RunTask<'a> {
         let rest = match (rest.map_err(|reason| reason.to_string()), other_probe) {
             (Ok(rest), None) => rest,
             (Err(reason), _) | (Ok(_), Some(reason)) => {
-                let reason = format!("the board was reset in mid-run and is not gone on with: {reason}");
-                self.log.failed(Step::Continue, &reason)?;
-                self.reason = Some(reason);
-                return Ok(Event::Refused);
+                return self.not_gone_on(Step::Continue, &reason);
             }
         };
         match self.board.submit(&self.on_board, &rest).await {
@@ -400,6 +406,13 @@ impl<'a> RunTask<'a> {
             }
             Err(error) => self.failed(Step::Continue, &error),
         }
+    }
+
+    fn not_gone_on(&mut self, step: Step, reason: &str) -> Result<Event, StoreError> {
+        let reason = format!("the board was reset in mid-run and is not gone on with: {reason}");
+        self.log.failed(step, &reason)?;
+        self.reason = Some(reason);
+        Ok(Event::Refused)
     }
 
     /// Why the probe is not the one that the run began with, if it is not.

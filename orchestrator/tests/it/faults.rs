@@ -133,7 +133,9 @@ fn a_supervisor_that_is_killed() {
     let running = place.start(&["run", "long"]);
     place.wait_for_cycles(1000);
     let run_id = &place.executions()[0].plan().runs[0].run_id.clone();
-    let supervisor = |(pid, line): &(u32, String)| line.contains(" supervise ").then_some(*pid);
+    // Its keeper has the same command line.
+    let name = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let supervisor = |(pid, _): &(u32, String)| (name(*pid) == "latprobe\n").then_some(*pid);
     let pid = processes::mentioning(run_id).iter().find_map(supervisor).unwrap();
     processes::kill(pid);
     let said = running.wait();

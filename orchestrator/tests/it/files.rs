@@ -118,11 +118,51 @@ fn whose_fault_it_is_decides_the_exit_code() {
 #[test]
 fn what_is_not_supported_yet_is_refused_before_a_board_is_contacted() {
     let place = workplace();
-    let said = place.run(&["run", "cyclone-v-12h"]);
-    said.expect(4, "error: instrument xenomai-cyclictest is not supported yet\n");
-    said.expect(4, "the rest can be run: --only cell=native-isolated\n");
+    let said = place.run(&["run", "zynq-xeno-test"]);
+    said.expect(4, "error: instrument xenomai-latency is not supported yet\n");
+    said.expect(4, "no cell of this selection can be run yet\n");
     assert!(!place.path().join("results").exists());
     place.run(&["check", "cyclone-v-12h"]).expect(0, "warning: instrument xenomai-cyclictest is not supported yet\n");
-    let json = json(&place.run(&["run", "cyclone-v-12h", "--format", "json"]).stdout);
-    assert_eq!(json["diagnostics"].as_array().unwrap().len(), 2);
+    let json = json(&place.run(&["run", "zynq-xeno-test", "--format", "json"]).stdout);
+    assert_eq!(json["diagnostics"].as_array().unwrap().len(), 1);
+}
+
+/// The board of the published recipe, which is nowhere: the native cell is tried, the Cobalt cells are not even planned.
+#[test]
+fn cells_that_are_not_supported_yet_are_left_out_of_a_run() {
+    let place = workplace();
+    let ssh = "[ssh]\ndestination = \"root@127.0.0.1\"\nport = 1\n";
+    place.target("cyclone-v", &format!("cpu_count = 2\n{ssh}[kernel.preempt-rt]\npreemption = \"preempt-rt\"\n"));
+    let said = place.run(&["run", "cyclone-v-12h"]);
+    said.expect(5, "not measured: cell cobalt-isolated: instrument xenomai-cyclictest is not supported yet\n");
+    said.expect(5, "not measured: cell cobalt-shared: instrument xenomai-cyclictest is not supported yet\n");
+    let plan = place.run(&["list", "--format", "json"]).stdout;
+    assert!(plan.contains("native-isolated-cyclone-v-1") && !plan.contains("cobalt"), "{plan}");
+}
+
+#[test]
+fn a_cyclictest_command_becomes_a_campaign() {
+    let place = workplace();
+    let command = "cyclictest -l43200000 -a 1 -m -n -p98 -i1000 -h200 -q";
+    let said = place.run(&[
+        "campaign",
+        "from-cyclictest",
+        command,
+        "--name",
+        "recipe",
+        "--target",
+        "board",
+        "-o",
+        "campaigns/recipe.toml",
+    ]);
+    said.expect(0, "");
+    place.run(&["check", "recipe"]).expect(0, "");
+    place.run(&["plan", "recipe"]).expect(0, "");
+    let again = place.run(&["campaign", "from-cyclictest", command, "-o", "campaigns/recipe.toml"]);
+    again.expect(2, "error: cannot write campaigns/recipe.toml: File exists");
+    let said = place.run(&["campaign", "from-cyclictest", "cyclictest -p80 -l10 -b 100 -x"]);
+    said.expect(2, "error: `-b` cannot be expressed: a run that ends at the first late wake-up");
+    said.expect(2, "error: `-x` cannot be expressed: POSIX timers with signals are not measured");
+    assert_eq!(said.stdout, "");
+    place.run(&["campaign", "from-cyclictest", command, "--name", "a/b"]).expect(2, "error: ");
 }

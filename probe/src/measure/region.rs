@@ -342,7 +342,9 @@ impl<'a> PhaseCounts<'a> {
     }
 
     pub(super) fn worst_latency(&self, slot: usize) -> u64 {
-        get(&self.worst[slot * SAMPLE_WORDS + 2..])
+        // Not by `get`: a slice is not free in a small binary, and this runs over all slots.
+        let [low, high] = [2, 3].map(|word| self.worst[slot * SAMPLE_WORDS + word].load(Relaxed));
+        u64::from(low) | u64::from(high) << 32
     }
 
     pub(super) fn put_worst(&self, slot: usize, latency_ns: u64, cycle: u64, mono_ns: u64) {

@@ -34,9 +34,14 @@ impl<'a> Worst<'a> {
         self.counts.put_worst(slot, latency_ns, cycle, mono_ns);
         self.filled = (self.filled + 1).min(slots);
         if self.filled == slots {
-            let smallest = (0..slots).map(|slot| (self.counts.worst_latency(slot), slot)).min();
-            let (latency_ns, slot) = smallest.unwrap_or((u64::MAX, 0));
-            (self.wanted_ns, self.smallest) = (latency_ns.saturating_add(1), slot);
+            (self.wanted_ns, self.smallest) = (u64::MAX, 0);
+            for slot in 0..slots {
+                let latency_ns = self.counts.worst_latency(slot);
+                if latency_ns < self.wanted_ns {
+                    (self.wanted_ns, self.smallest) = (latency_ns, slot);
+                }
+            }
+            self.wanted_ns = self.wanted_ns.saturating_add(1);
         }
     }
 }

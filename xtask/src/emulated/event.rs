@@ -35,6 +35,10 @@ pub(super) enum Event {
     Reset,
     /// latlab reboots the board.
     Boots(Scenario),
+    /// The board is in a bad state, which is mended for the run; latlab gets SIGKILL in between.
+    Doctor,
+    /// The published recipe, shortened.
+    Recipe,
     /// A load takes all memory, and the kernel kills it.
     OutOfMemory,
 }
@@ -50,6 +54,8 @@ impl Event {
             Self::Stopped => "latlab stop ends the run of a killed latlab",
             Self::Orphaned => "settings are put back after SIGKILL of the supervisor",
             Self::Boots(scenario) => scenario.name(),
+            Self::Doctor => "a bad state is found, mended for the run, and put back after SIGKILL of latlab",
+            Self::Recipe => "the published 12-hour recipe, in 10 s",
             Self::Reset => "a run goes on after a reset of the board",
             Self::OutOfMemory => "a load that takes all memory is named",
         }
@@ -69,8 +75,11 @@ impl Bench<'_> {
     /// Whether the machine under the emulator stalled; an error where the board or latlab did not do what it must.
     pub(super) fn carry_out(&self, event: Event) -> Result<bool> {
         self.clock_is_as_described()?;
-        if let Event::Boots(scenario) = event {
-            return self.boots(scenario);
+        match event {
+            Event::Boots(scenario) => return self.boots(scenario),
+            Event::Doctor => return self.doctor(),
+            Event::Recipe => return self.recipe(),
+            _ => {}
         }
         if event == Event::HostileDisks {
             self.board.shell("mount -t tmpfs -o noexec tmpfs /var/lib && mount -t tmpfs -o ro tmpfs /var/tmp")?;
@@ -115,7 +124,9 @@ impl Bench<'_> {
         let duration = match event {
             Event::Nothing | Event::HostileDisks => "5s",
             Event::OutOfMemory => "10s",
-            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset | Event::Boots(_) => "20s",
+            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset => "20s",
+            // These have campaigns of their own.
+            Event::Boots(_) | Event::Doctor | Event::Recipe => "20s",
             // These are ended; they must not end by themselves before.
             Event::Stopped | Event::Orphaned => "300s",
         };
@@ -140,7 +151,7 @@ impl Bench<'_> {
     /// Carries the event out, and returns the exit code of the latlab that brought the run home.
     fn disturb(&self, event: Event, run: &mut Run<'_>) -> Result<i32> {
         match event {
-            Event::Nothing | Event::OutOfMemory | Event::Boots(_) => {}
+            Event::Nothing | Event::OutOfMemory | Event::Boots(_) | Event::Doctor | Event::Recipe => {}
             Event::HostileDisks => {
                 run.wait_for("; not /var/lib/latlab: programs cannot be run there, is it mounted noexec?")?;
             }

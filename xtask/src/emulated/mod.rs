@@ -1,6 +1,7 @@
 //! The slow part of `cargo xtask test`: campaigns through latlab on every emulated board, and faults in the midst of them.
 
 mod boots;
+mod doctor;
 mod event;
 mod judge;
 mod process;
@@ -31,14 +32,19 @@ impl Case {
 
     /// Only run when it is asked for by name: it waits for time-outs, or another case tests nearly the same.
     pub(crate) fn is_slow(&self) -> bool {
-        matches!(self.event, Event::Boots(boots) if boots.is_slow(self.board))
+        match self.event {
+            Event::Boots(boots) => boots.is_slow(self.board),
+            // Its 1600 tasks keep an emulated board from answering for minutes.
+            Event::Recipe => true,
+            _ => false,
+        }
     }
 }
 
 /// Every board once, both ARM kinds with both kernels, and the faults on both ARM kinds.
 pub(crate) fn cases() -> Vec<Case> {
     use Event::Boots;
-    use Event::{Cut, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, OutOfMemory, Reset, Stopped};
+    use Event::{Cut, Doctor, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, OutOfMemory, Recipe, Reset, Stopped};
     use Variant::{Rt, Standard};
     [
         ("emulated-armv7", Rt, Nothing),
@@ -60,6 +66,8 @@ pub(crate) fn cases() -> Vec<Case> {
         ("emulated-armv7", Standard, OutOfMemory),
         ("emulated-aarch64", Standard, FullDisk),
         ("emulated-imx93", Rt, Stopped),
+        ("emulated-armv7", Rt, Doctor),
+        ("emulated-cyclone-v", Rt, Recipe),
         ("emulated-aarch64", Standard, Boots(Scenario::Matrix)),
         ("emulated-armv7", Standard, Boots(Scenario::Matrix)),
         ("emulated-aarch64", Rt, Boots(Scenario::HungOnce)),

@@ -128,7 +128,7 @@ fn named(facts: &Facts, label: &str) -> String {
 fn affinity(subject: &Subject) -> Option<Seen> {
     let quiet = subject.quiet().filter(|quiet| !quiet.is_empty())?;
     let facts = subject.facts;
-    if facts.irq_affinity.is_empty() {
+    if facts.irq_affinity.is_empty() || facts.interrupts.is_empty() {
         return unknown("the affinity of interrupts cannot be read", "look at /proc/irq/*/smp_affinity_list as root");
     }
     let may = facts.irqs_on(&quiet).map(|number| named(facts, &number.to_string()));

@@ -33,6 +33,16 @@ pub(super) enum Readiness {
     Unusable(String),
 }
 
+impl Readiness {
+    /// Why not, if not.
+    pub(super) fn ready(self) -> Result<(), String> {
+        match self {
+            Self::Ready => Ok(()),
+            Self::Refused(reason) | Self::NotBooted(reason) | Self::Unusable(reason) => Err(reason),
+        }
+    }
+}
+
 /// A board's boot through an execution.
 #[derive(Debug)]
 pub(super) struct Boots<'a> {

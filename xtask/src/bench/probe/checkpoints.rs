@@ -8,7 +8,7 @@ use std::time::Duration;
 
 pub(in crate::bench) fn run(depth: Depth) -> Result<Vec<Row>> {
     let rig = Rig::new()?;
-    let (turn, rounds) = effort(depth, (10, 16), (3, 2));
+    let (turn, rounds) = effort(depth, (8, 12), (3, 2));
     let with = Shape { checkpoint: Duration::from_secs(1), ..Shape::new(100, 1) };
     let without = Shape { checkpoint: Duration::from_secs(3600), ..with.clone() };
     let mut pairs = Vec::new();

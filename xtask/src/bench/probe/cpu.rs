@@ -17,7 +17,7 @@ struct Cost {
 
 pub(in crate::bench) fn run(depth: Depth) -> Result<Vec<Row>> {
     let rig = Rig::new()?;
-    let (turn, rounds) = effort(depth, (4, 9), (2, 2));
+    let (turn, rounds) = effort(depth, (3, 7), (2, 2));
     let mut rows = Vec::new();
     for (interval_us, threads) in [(1000, 1), (100, 1), (1000, 4), (100, 4)] {
         let shape = Shape::new(interval_us, threads);

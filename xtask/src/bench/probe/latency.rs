@@ -7,7 +7,7 @@ use anyhow::Result;
 
 pub(in crate::bench) fn run(depth: Depth) -> Result<Vec<Row>> {
     let rig = Rig::new()?;
-    let (turn, rounds) = effort(depth, (5, 30), (2, 3));
+    let (turn, rounds) = effort(depth, (4, 24), (2, 3));
     let shape = Shape::new(1000, 1);
     let mut pairs = Vec::new();
     for round in 0..rounds {

@@ -26,7 +26,7 @@ pub(in crate::bench) fn run(depth: Depth) -> Result<Vec<Row>> {
             }
         }
         type Part = fn(&(u64, u64)) -> u64;
-        let parts: [(&str, Part); 2] = [("resident", |kb| kb.0), ("locked", |kb| kb.1)];
+        let parts: [(&str, Part); 2] = [("resident at its peak", |kb| kb.0), ("locked", |kb| kb.1)];
         for (name, part) in parts {
             let [ours, theirs, bare] =
                 found.each_ref().map(|all| median(&all.iter().map(|kb| part(kb) as f64).collect::<Vec<_>>()));

@@ -84,14 +84,49 @@ pub(super) fn used(tasks: &[Task]) -> Result<Used> {
     })
 }
 
-/// (resident, locked) of several processes together, pages that they share counted once, in kB.
+/// (peak resident, locked) of an instrument, in kB: of its largest process all, of the others what they do not share.
+/// Libraries and the program count for every instrument as if it were alone.
 pub(super) fn memory_kb(pids: &[i32]) -> Result<(u64, u64)> {
-    let mut sum = (0, 0);
-    for pid in pids {
-        let rollup = read(PathBuf::from(format!("/proc/{pid}/smaps_rollup")))?;
-        let kb = |name: &str| field(&rollup, name).split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok());
-        sum.0 += kb("Pss").context("smaps_rollup tells Pss (Linux 4.14)")?;
-        sum.1 += kb("Locked").context("smaps_rollup tells Locked (Linux 4.14)")?;
+    let mut all = pids.iter().map(|pid| Memory::of(*pid)).collect::<Result<Vec<_>>>()?;
+    all.sort_by_key(|memory| std::cmp::Reverse(memory.peak_kb));
+    let (first, others) = all.split_first().context("an instrument has a process")?;
+    let sum = |part: fn(&Memory) -> u64| others.iter().map(part).sum::<u64>();
+    Ok((first.peak_kb + sum(|m| m.private_kb), first.locked_kb + sum(|m| m.private_locked_kb)))
+}
+
+struct Memory {
+    peak_kb: u64,
+    locked_kb: u64,
+    private_kb: u64,
+    private_locked_kb: u64,
+}
+
+impl Memory {
+    fn of(pid: i32) -> Result<Self> {
+        let status = read(PathBuf::from(format!("/proc/{pid}/status")))?;
+        let maps = read(PathBuf::from(format!("/proc/{pid}/smaps")))?;
+        let mut found =
+            Self { peak_kb: kb(field(&status, "VmHWM")), locked_kb: 0, private_kb: 0, private_locked_kb: 0 };
+        let (mut resident, mut private) = (0, 0);
+        for line in maps.lines() {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            match name {
+                "Rss" => (resident, private) = (kb(value), 0),
+                "Private_Clean" | "Private_Dirty" => private += kb(value),
+                "VmFlags" => {
+                    found.private_kb += private;
+                    if value.split_whitespace().any(|flag| flag == "lo") {
+                        found.locked_kb += resident;
+                        found.private_locked_kb += private;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
     }
-    Ok(sum)
+}
+
+fn kb(text: &str) -> u64 {
+    text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
