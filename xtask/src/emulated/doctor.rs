@@ -9,15 +9,18 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// Everything that a tool or a distribution may leave: a real-time thread above the measuring one on its CPU, an interrupt
-/// pinned there, a tracer and an event, a daemon that sets the clock. Throttling, loud console and lockup detectors are the kernel's defaults.
+/// pinned there, a tracer and an event, what looks like a daemon that sets the clock. Throttling, loud console and lockup detectors are the kernel's defaults.
 const SPOIL: &str = r#"
-taskset 2 chrt -f 99 sleep 86400 > /dev/null 2>&1 &
-ntpd -n -p 10.0.2.2 > /dev/null 2>&1 &
+cyclictest -q -p 99 -a 1 -i 1000000 -D 1d > /dev/null 2>&1 &
+printf '#!/bin/sh\nwhile :; do sleep 60; done\n' > /tmp/chronyd
+chmod +x /tmp/chronyd
+/tmp/chronyd > /dev/null 2>&1 &
 irq=$(grep virtio0 /proc/interrupts | cut -d : -f 1 | tr -d ' ')
 echo 1 > /proc/irq/$irq/smp_affinity_list
 echo wakeup > /sys/kernel/tracing/current_tracer
 echo sched:sched_switch > /sys/kernel/tracing/set_event
-until pidof sleep && pidof ntpd; do usleep 100000; done
+tries=0
+until grep -q ' 99 1 ' /proc/[0-9]*/task/*/stat && pidof chronyd || [ $tries -ge 300 ]; do tries=$((tries + 1)); usleep 100000; done
 [ -d /sys/devices/system/cpu/cpu0/cpufreq ] || echo no frequency scaling
 "#;
 
@@ -33,8 +36,8 @@ echo workqueues $(cat /sys/devices/virtual/workqueue/cpumask)
 irq=$(grep virtio0 /proc/interrupts | cut -d : -f 1 | tr -d ' ')
 echo irq $(cat /proc/irq/$irq/smp_affinity_list)
 echo governor $(cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor 2>/dev/null)
-echo thread $(cut -d ' ' -f 40,41 /proc/$(pidof sleep)/stat)
-echo daemon $(cut -d ' ' -f 3 /proc/$(pidof ntpd)/stat | tr RD S)
+echo threads $(cut -d ' ' -f 40,41 /proc/$(pidof cyclictest)/task/*/stat)
+echo daemon $(cut -d ' ' -f 3 /proc/$(pidof chronyd)/stat | tr RD S)
 "#;
 
 /// What must not hold in the bad state.
@@ -49,7 +52,7 @@ const FOUND: [(&str, &str); 6] = [
 
 /// The state while it is measured.
 const MENDED: [&str; 8] =
-    ["rt_runtime -1", "printk 4 ", "watchdog 0", "tracer nop", "events\n", "irq 0", "thread 79 1", "daemon T"];
+    ["rt_runtime -1", "printk 4 ", "watchdog 0", "tracer nop", "events\n", "irq 0", "threads 0 0 79 1", "daemon T"];
 
 impl Bench<'_> {
     /// Whether the machine under the emulator stalled.
