@@ -61,7 +61,7 @@ fn accessible(browser: &mut Browser) {
     browser.value(AXE);
     let found = browser.value(
         "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})\
-         .then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')).join('\\n'))",
+         .then(r => (r.passes.some(p => p.id === 'color-contrast' && p.nodes.length > 20) ? '' : 'contrast was not looked at ') + r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')).join('\\n'))",
     );
     assert_eq!(found, "");
 }
