@@ -145,3 +145,20 @@ fn a_foreign_file_is_a_side() {
     assert_eq!(metric(&found, "max").words, "observed, one run each");
     assert!(!found.a.boots_known);
 }
+
+#[test]
+fn hunts_and_noise_are_no_measurements() {
+    let by = |instrument: &str| {
+        let provenance = Provenance::new().with(Group::Measurement, "instrument", Some(instrument.to_owned()));
+        side(instrument, vec![Run { provenance, ..run(instrument, [10 * US, 20 * US]) }])
+    };
+    let refused = |a: &str, b: &str| match compare(&by(a), &by(b), &[], true) {
+        Err(Refused::NoMeasurement { runs }) => runs,
+        other => panic!("{a} and {b}: {other:?}"),
+    };
+    assert_eq!(refused("latprobe", "latprobe-noise"), ["latprobe-noise"]);
+    assert_eq!(refused("latprobe-hunt", "latprobe"), ["latprobe-hunt"]);
+    assert_eq!(refused("latprobe-hunt", "latprobe-hunt").len(), 2);
+    assert!(compare(&by("latprobe-noise"), &by("latprobe-noise"), &[], false).is_ok());
+    assert!(compare(&by("latprobe"), &by("latprobe"), &[], false).is_ok());
+}

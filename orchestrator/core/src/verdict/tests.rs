@@ -2,7 +2,7 @@ use super::*;
 use crate::campaign::model::Gate;
 use crate::testing::{MS, S, Stored, captures_with, event, good};
 use latprobe::cpulist::CpuList;
-use latprobe::spec::{Length, Weakness};
+use latprobe::spec::{Hunt, Length, Mode, Weakness};
 use latprobe::stream::{Damage, EndReason};
 
 fn finding<'a>(judgement: &'a Judgement, rule: &str) -> &'a Finding {
@@ -375,4 +375,35 @@ mod any_stream {
             }
         }
     }
+}
+
+#[test]
+fn a_hunt_may_end_early_and_noise_counts_clock_reads() {
+    let mut hunt = good();
+    hunt.spec.length = Length::DurationNs(3600 * S);
+    assert_eq!(finding(&hunt.judge(), "complete").outcome, Outcome::Invalidates);
+    let hunted = |at_least_ns| {
+        Mode::Hunt(Hunt { at_least_ns, tracer: "nop".into(), events: vec!["irq:irq_handler_entry".into()] })
+    };
+    for (at_least_ns, words) in [(1, " met"), (1000 * S, "not met")] {
+        hunt.spec.measure.mode = hunted(at_least_ns);
+        let judgement = hunt.judge();
+        let complete = finding(&judgement, "complete");
+        assert_eq!(complete.outcome, Outcome::Ok);
+        assert!(complete.detail.ends_with(words), "{}", complete.detail);
+        assert_eq!(finding(&judgement, "cycles").outcome, Outcome::Ok);
+    }
+    // Killed before its end it says nothing.
+    hunt.segments[0].end = None;
+    assert_eq!(finding(&hunt.judge(), "complete").outcome, Outcome::Invalidates);
+
+    let mut noise = good();
+    for bin in &mut noise.segments[0].threads[0].histogram.bins {
+        *bin *= 1000;
+    }
+    assert_eq!(finding(&noise.judge(), "cycles").outcome, Outcome::Invalidates);
+    noise.spec.measure.mode = Mode::Noise { duty_percent: 90 };
+    assert_eq!(finding(&noise.judge(), "cycles").outcome, Outcome::Ok);
+    noise.segments[0].threads.clear();
+    assert_eq!(finding(&noise.judge(), "cycles").outcome, Outcome::Invalidates);
 }
