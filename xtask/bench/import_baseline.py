@@ -31,7 +31,8 @@ def generate(directory, files, bins):
                 out.write("%06d %06d\t%06d\n" % (index, row[0], row[1]))
             out.write("# Total: %09d %09d\n" % tuple(totals))
             out.write("# Min Latencies: %05d %05d\n" % (used[0][0], used[1][0]))
-            out.write("# Avg Latencies: 00020 00020\n")
+            means = [sum(b * row[thread] for b, row in enumerate(rows)) // totals[thread] for thread in range(2)]
+            out.write("# Avg Latencies: %05d %05d\n" % tuple(means))
             out.write("# Max Latencies: %05d %05d\n" % (used[0][-1], used[1][-1]))
             out.write("# Histogram Overflows: 00000 00000\n# Histogram Overflow at cycle number:\n# Thread 0:\n# Thread 1:\n\n")
 

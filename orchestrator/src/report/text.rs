@@ -211,7 +211,11 @@ pub(crate) fn setup_text(result: &RunResult) -> String {
 
 fn figures(result: &RunResult, width: usize) -> String {
     let mut table = plain_table(width);
-    let head = ["latency [us]", "cycles", "missed", "min", "mean", "p99", "p99.9", "p99.99", "max"];
+    let [what, counted] = match result.setup.instrument.as_str() {
+        "latprobe-noise" => ["gap [us]", "clock reads"],
+        _ => ["latency [us]", "cycles"],
+    };
+    let head = [what, counted, "missed", "min", "mean", "p99", "p99.9", "p99.99", "max"];
     table.set_header(head);
     table.add_row(figure_row("all threads", &result.total));
     if result.threads.len() > 1 {

@@ -4,4 +4,5 @@
 mod bench;
 mod commands;
 mod faults;
+mod others;
 mod runs;

@@ -1,8 +1,8 @@
 //! Runs that go as asked.
 
-use crate::bench::{Bench, MS_NS, SECOND_NS, failed, kill, load, long, ok, setting, setting_now, spec, turn};
+use crate::bench::{Bench, MS_NS, SECOND_NS, failed, kill, load, long, ok, setting, setting_now, skipped, spec, turn};
 use latprobe::{
-    spec::{CpuDmaLatency, Length, Policy, Sleep, Thread},
+    spec::{CpuDmaLatency, Hunt, Length, Mode, Policy, Sleep, Thread},
     status::{Follow, Stage},
     stream::{EndReason, EventKind, Folded},
 };
@@ -306,4 +306,61 @@ fn a_supervisor_that_is_late() {
     assert_eq!(bench.over().stage, Stage::Done);
     let folded = bench.folded(0);
     assert_eq!(folded.loads[0].active_ns, 5 * SECOND_NS);
+}
+
+/// A run of the whole program in a mount namespace of its own, with tracefs where the machine has none mounted.
+fn traced(bench: &Bench) -> bool {
+    let script = "mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing || exit 9; exec \"$0\" run \"$1\"";
+    let command = ["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_latprobe")];
+    let output = std::process::Command::new("unshare").args(command).arg(&bench.dir).output().expect("util-linux");
+    if output.status.code() == Some(9) {
+        skipped("this kernel has no tracefs");
+        return false;
+    }
+    ok(output);
+    true
+}
+
+#[test]
+fn a_hunt_ends_with_its_latency_and_keeps_the_trace() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = long(spec("hunt"));
+    // Any wake-up is late enough.
+    let events = vec!["sched:sched_switch".to_owned()];
+    spec.measure.mode = Mode::Hunt(Hunt { at_least_ns: 1, tracer: "nop".to_owned(), events });
+    let bench = Bench::new(&spec);
+    if !traced(&bench) {
+        return;
+    }
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    let end = folded.end.expect("it ended");
+    assert_eq!((end.reason, end.restored, end.threads[0].cycles), (EndReason::Completed, true, 1));
+    let trace = std::fs::read_to_string(bench.dir.join("trace.txt")).expect("kept");
+    let last = trace.lines().rfind(|line| line.contains("latprobe: thread 0 woke")).expect("the mark");
+    let latency = folded.threads[0].worst[0].latency_ns;
+    assert!(last.contains(&format!("woke {latency} ns late")), "{last}");
+    ok(bench.command(&["remove"]));
+}
+
+#[test]
+fn noise_leaves_a_pause_and_the_last_cpu() {
+    let Some(_turn) = turn() else { return };
+    let mut spec = spec("noise");
+    spec.measure.mode = Mode::Noise { duty_percent: 50 };
+    let bench = Bench::new(&spec);
+    bench.start();
+    assert_eq!(bench.over().stage, Stage::Done);
+    let folded = bench.folded(0);
+    let thread = &folded.threads[0];
+    // Half of two seconds at well under a microsecond a read, unless the machine gives it no CPU at all.
+    assert!(thread.histogram.total() > 10_000, "{}", thread.histogram.total());
+    // It slept in most of its 2000 periods.
+    assert!(thread.voluntary_switches > 100, "{}", thread.voluntary_switches);
+
+    let cpus = u32::try_from(std::thread::available_parallelism().map_or(1, usize::from)).expect("few");
+    spec.measure.threads = (0..cpus).map(|cpu| Thread { cpu: Some(cpu), interval_ns: MS_NS, offset_ns: 0 }).collect();
+    let (code, words) = failed(Bench::new(&spec).command(&["run"]));
+    assert_eq!(code, 1, "{words}");
+    assert!(words.contains("noise takes every CPU"), "{words}");
 }

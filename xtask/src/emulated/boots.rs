@@ -58,6 +58,9 @@ impl Scenario {
     }
 }
 
+/// A campaign with five boots on a busy machine; this is when something hangs.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(900);
+
 /// Arguments that hang the kernel for good: no first process, and no reset after the panic.
 const HANG: &str = "rdinit=/none panic=0";
 
@@ -112,13 +115,13 @@ impl Bench<'_> {
             command.args(["--set", setting]);
         }
         command.arg("--results").arg(self.results);
-        Run::start(&mut command, self.interrupt)
+        Run::start_for(LIMIT, &mut command, self.interrupt)
     }
 
     fn verb(&self, arguments: &[&str]) -> Result<i32> {
         let mut command = self.command()?;
         command.args(arguments).arg("--results").arg(self.results);
-        Run::start(&mut command, self.interrupt)?.end()
+        Run::start_for(LIMIT, &mut command, self.interrupt)?.end()
     }
 
     fn matrix(&self, target: &Path) -> Result<bool> {

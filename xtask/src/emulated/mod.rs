@@ -44,7 +44,9 @@ impl Case {
 /// Every board once, both ARM kinds with both kernels, and the faults on both ARM kinds.
 pub(crate) fn cases() -> Vec<Case> {
     use Event::Boots;
-    use Event::{Cut, Doctor, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, OutOfMemory, Recipe, Reset, Stopped};
+    use Event::{
+        Cut, Doctor, FullDisk, HostKilled, HostileDisks, Nothing, Orphaned, OutOfMemory, Recipe, Reset, Stopped,
+    };
     use Variant::{Rt, Standard};
     [
         ("emulated-armv7", Rt, Nothing),

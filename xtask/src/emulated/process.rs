@@ -19,6 +19,11 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub(super) fn start(command: &mut Command, interrupt: &'a Interrupt) -> Result<Self> {
+        Self::start_for(RUN_LIMIT, command, interrupt)
+    }
+
+    /// [`Self::start`] with another time-out.
+    pub(super) fn start_for(limit: Duration, command: &mut Command, interrupt: &'a Interrupt) -> Result<Self> {
         let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let child = command.spawn().context("cannot start latlab")?;
@@ -33,7 +38,7 @@ impl<'a> Run<'a> {
                 }
             }
         });
-        Ok(Self { interrupt, child, lines, deadline: Instant::now() + RUN_LIMIT })
+        Ok(Self { interrupt, child, lines, deadline: Instant::now() + limit })
     }
 
     /// Waits for a line with this text.
@@ -56,7 +61,7 @@ impl<'a> Run<'a> {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        bail!("latlab does not end within {} s", RUN_LIMIT.as_secs())
+        bail!("latlab does not end in time")
     }
 
     /// SIGKILL: no chance to clean up.

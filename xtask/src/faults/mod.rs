@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Cases at the same time.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 6)]
     jobs: usize,
     /// Leave the folder of a failed case.
     #[arg(long)]

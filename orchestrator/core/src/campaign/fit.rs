@@ -115,7 +115,8 @@ impl Check<'_> {
         }
         let lacks = boot::lacks(boot, target)?;
         Some(
-            Diagnostic::error(self.at(&at), format!("{} cannot boot this: {}", self.name(), lacks.what))
+            Diagnostic::warning(self.at(&at), format!("{} cannot boot this: {}", self.name(), lacks.what))
+                .label("refused unless it runs already")
                 .also(self.target.span(&["boot", "method"]), "so says the target")
                 .help(lacks.help),
         )

@@ -28,6 +28,7 @@ struct Run {
     priority: Option<u64>,
     cpu: Option<u64>,
     headings: Vec<String>,
+    places: Places,
     rows: u64,
     row_min: Option<Decimal>,
     row_max: Option<Decimal>,
@@ -43,6 +44,31 @@ struct Run {
     histogram_line: Option<u64>,
     /// Width of a bucket by the command line.
     bucket_ns: Option<u64>,
+}
+
+/// Which column holds what.
+#[derive(Debug, Clone, Copy, Default)]
+struct Places {
+    min: Option<usize>,
+    best: Option<usize>,
+    avg: Option<usize>,
+    max: Option<usize>,
+    worst: Option<usize>,
+    overruns: Option<usize>,
+}
+
+impl Places {
+    fn of(headings: &[String]) -> Self {
+        let place = |names: &[&str]| headings.iter().position(|heading| names.contains(&heading.as_str()));
+        Self {
+            min: place(&["lat min"]),
+            best: place(&["lat best", "ovl min"]),
+            avg: place(&["lat avg"]),
+            max: place(&["lat max"]),
+            worst: place(&["lat worst", "ovl max"]),
+            overruns: place(&["overrun", "overruns"]),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,33 +118,38 @@ impl Run {
         self.headings = cells(text)
             .map(|cell| String::from_utf8_lossy(cell).trim_matches(['-', ' ']).to_ascii_lowercase())
             .collect();
+        self.places = Places::of(&self.headings);
         if self.headings.iter().any(|heading| heading.starts_with("ovl")) {
             self.origin = Origin::Rtai;
         }
     }
 
     fn row(&mut self, text: &[u8], line: Line<'_>) {
-        let values: Vec<Option<Decimal>> = cells(text).map(cell_value).collect();
-        if self.headings.is_empty() {
-            let known: &[&str] = if values.len() == SIX.len() { &SIX } else { &SEVEN };
-            self.headings = known.iter().map(|&heading| heading.to_owned()).collect();
+        let (mut values, mut columns, mut width) = ([None; MAX_CELLS], 0, 0);
+        for (cell, value) in cells(text).zip(&mut values) {
+            (*value, width) = (cell_value(cell), cell.len());
+            columns += 1;
         }
-        let whole = line.ended || cells(text).last().is_some_and(|cell| cell.len() >= 8);
-        if values.len() != self.headings.len() || values.contains(&None) || !whole {
+        if self.headings.is_empty() {
+            let known: &[&str] = if columns == SIX.len() { &SIX } else { &SEVEN };
+            self.headings = known.iter().map(|&heading| heading.to_owned()).collect();
+            self.places = Places::of(&self.headings);
+        }
+        let values = &values[..columns];
+        let whole = line.ended || width >= 8;
+        if columns != self.headings.len() || values.contains(&None) || !whole {
             self.damaged.get_or_insert((0, line.number)).0 += 1;
             return;
         }
-        let value = |names: &[&str]| {
-            let at = self.headings.iter().position(|heading| names.contains(&heading.as_str()))?;
-            values.get(at).copied().flatten()
-        };
+        let value = |place: Option<usize>| values.get(place?).copied().flatten();
         let unit = self.unit();
         let lesser = |a: Decimal, b: Decimal| if a.nanoseconds(unit) <= b.nanoseconds(unit) { a } else { b };
         let greater = |a: Decimal, b: Decimal| if a.nanoseconds(unit) >= b.nanoseconds(unit) { a } else { b };
-        let minima = [self.row_min, value(&["lat min"]), value(&["lat best", "ovl min"])];
-        let maxima = [self.row_max, value(&["lat max"]), value(&["lat worst", "ovl max"])];
-        let mean = value(&["lat avg"]).and_then(|avg| avg.nanoseconds_f64(unit));
-        let overruns = value(&["overrun", "overruns"]).and_then(Decimal::count);
+        let places = self.places;
+        let minima = [self.row_min, value(places.min), value(places.best)];
+        let maxima = [self.row_max, value(places.max), value(places.worst)];
+        let mean = value(places.avg).and_then(|avg| avg.nanoseconds_f64(unit));
+        let overruns = value(places.overruns).and_then(Decimal::count);
         self.row_min = minima.into_iter().flatten().reduce(lesser);
         self.row_max = maxima.into_iter().flatten().reduce(greater);
         self.mean_sum_ns += mean.unwrap_or(0.0);
@@ -192,7 +223,11 @@ impl Run {
         thread.cycles = self.histogram_samples;
         thread.binned = self.bucket_sum;
         let largest = [thread.min_ns, thread.max_ns].into_iter().flatten().map(i64::unsigned_abs).max();
-        let top_ns = top.saturating_mul(width);
+        let Some(top_ns) = top.checked_mul(width) else {
+            measurement
+                .warn(format!("buckets of {width} ns (latency -B) would reach beyond any clock; bins are left out"));
+            return;
+        };
         if largest.is_some_and(|largest| top_ns > largest.saturating_add(width)) {
             measurement.warn(format!(
                 "the histogram reaches beyond the maximum: its buckets are not {width} ns wide (latency -B); bins are left out"
@@ -227,6 +262,12 @@ fn cells(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A cell's number; an interrupt key echoed into it (`^C`) is no part of it.
 fn cell_value(cell: &[u8]) -> Option<Decimal> {
+    let trimmed = cell.trim_ascii();
+    if let Some((value, taken)) = Decimal::take(trimmed)
+        && taken == trimmed.len()
+    {
+        return Some(value);
+    }
     words(cell)
         .filter_map(|word| {
             let word = word.strip_prefix(b"^C").unwrap_or(word);

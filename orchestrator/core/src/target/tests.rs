@@ -181,7 +181,7 @@ fn one_mistake_gives_one_message() {
         ),
         (
             "[boot]\nmethod = \"command\"",
-            "2:1 [boot]\nmethod = \"command\" | `boot.command` is missing | program and arguments that make the next boot what is asked for; `{kernel}`, `{label}` and `{arguments}` are filled in",
+            "2:1 [boot] | `boot.command` is missing | program and arguments that make the next boot what is asked for; `{kernel}`, `{label}` and `{arguments}` are filled in",
         ),
         (
             "[boot]\nmethod = \"uenv\"\nfile = \"uEnv.txt\"",
@@ -193,7 +193,7 @@ fn one_mistake_gives_one_message() {
         ),
         (
             "[power]\non = [\"x\"]",
-            "2:1 [power]\non = [\"x\"] | `power.off` is missing | `on` and `off` belong together; `cycle` alone is enough",
+            "2:1 [power] | `power.off` is missing | `on` and `off` belong together; `cycle` alone is enough",
         ),
         (
             "[kernel.\"a b\"]\ncobalt = true",

@@ -150,6 +150,15 @@ fn a_cut_file_never_passes_for_a_whole_one() {
     }
 }
 
+#[test]
+fn counts_beyond_64_bits_are_said_and_left_out() {
+    let text = b"# Histogram\n000001 18446744073709551615\n000002 000001\n# Min Latencies: 00001\n";
+    let found = read("x.hist", text).unwrap();
+    let thread = &found[0].threads[0];
+    assert_eq!((thread.binned, thread.bins.as_slice(), found[0].complete), (0, &[][..], false));
+    assert!(found[0].warnings[0].contains("more than 64 bits"), "{:?}", found[0].warnings);
+}
+
 fn forced(format: Format) -> Options<'static> {
     Options { only: Some(format), ..Options::default() }
 }

@@ -9,7 +9,7 @@ use crate::board::boot::{BootError, Restart, WhyNot};
 use crate::board::{Board, BoardError, Fault};
 use crate::progress::{Event, Stage};
 use crate::store::{BootRecord, Booted, Chosen, PlannedRun, StoreError};
-use latlab_core::boot::{Asked, Fallback, fallback, runs_for_certain};
+use latlab_core::boot::{Asked, Fallback, fallback, lacks, runs_for_certain};
 use latlab_core::campaign::model::{Boot, Cell};
 use latlab_core::facts::Facts;
 use latlab_core::run_state::Step;
@@ -152,6 +152,9 @@ impl<'a> Boots<'a> {
 
     async fn boot(&mut self, boot: &Boot, old: &str) -> Result<Readiness, StoreError> {
         let board = self.board;
+        if let Some(lack) = lacks(boot, self.target()) {
+            return Ok(Readiness::Refused(format!("{}; {}; nothing was rebooted", lack.what, lack.help)));
+        }
         let asked = Asked::new(boot, self.target());
         let own = self.record.as_ref().and_then(|record| record.own.clone());
         let base = own.and_then(|own| own.cmdline).unwrap_or_default().join(" ");

@@ -49,8 +49,8 @@ fn row(figure: String, against: &str, ours: &[f64], reference: &[f64], goal: f64
         ours: format!("{:.2} us", median(ours)),
         reference: format!("{against} {:.2} us", median(reference)),
         ratio: found.to_string(),
-        goal: format!("≤ {goal:.2}"),
-        reached: Some(found.low <= goal),
+        goal: format!("≤ {goal:.2}{}", found.doubt(goal)),
+        reached: found.at_most(goal),
     }
 }
 

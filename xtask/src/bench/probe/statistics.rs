@@ -20,6 +20,18 @@ pub(super) struct Ratio {
     pub(super) high: f64,
 }
 
+impl Ratio {
+    /// Whether it is at most `goal`; `None` where it is above but its interval is not.
+    pub(super) fn at_most(&self, goal: f64) -> Option<bool> {
+        (self.middle <= goal || self.low > goal).then_some(self.middle <= goal)
+    }
+
+    /// What to add to the goal where that cannot be told.
+    pub(super) fn doubt(&self, goal: f64) -> &'static str {
+        if self.at_most(goal).is_none() { ", within the spread" } else { "" }
+    }
+}
+
 impl std::fmt::Display for Ratio {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.3} ({:.3} to {:.3})", self.middle, self.low, self.high)
@@ -89,6 +101,7 @@ mod tests {
         let pairs: Vec<(f64, f64)> = (1..=25).map(|i| (f64::from(i), 10.0)).collect();
         let found = ratio(&pairs);
         assert!((found.middle - 1.3).abs() < 1e-9);
+        assert_eq!([found.at_most(1.3), found.at_most(1.0), found.at_most(0.7)], [Some(true), None, Some(false)]);
         assert!((found.low - 0.8).abs() < 1e-9 && (found.high - 1.8).abs() < 1e-9, "{found}");
         let few = ratio(&[(1.0, 1.0), (3.0, 1.0)]);
         assert!((few.low - 1.0).abs() < 1e-9 && (few.high - 3.0).abs() < 1e-9);

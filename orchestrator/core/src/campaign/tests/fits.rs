@@ -137,7 +137,7 @@ fn what_a_target_cannot_do_is_said_before_it_is_contacted() {
             vec![(
                 Wrong,
                 "default",
-                "3:15 \"rt\" | b cannot boot this: kernel variant `rt` has no `label`, which method `grub` needs | add `label` under `[kernel.rt]` of the target file",
+                "3:15 \"rt\" | b cannot boot this: kernel variant `rt` has no `label`, which method `grub` needs | refused unless it runs already ~ 2:15 so says the target | add `label` under `[kernel.rt]` of the target file",
             )],
         ),
         ("", "name = \"b\"\nboot.method = \"grub\"\n", vec![]),

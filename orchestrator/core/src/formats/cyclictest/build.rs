@@ -135,6 +135,7 @@ fn from_histogram(thread: &mut Thread, run: &Run, column: usize, unit: Unit, mea
             thread.bins = bins.filter_map(|(bin, n)| Some((bin.checked_mul(width)?, n))).collect();
             thread.bin_width_ns = Some(width);
             let Some(binned) = rows.sum else {
+                thread.bins = Vec::new();
                 measurement.incomplete(format!("{}: the counts add up to more than 64 bits hold", thread.name()));
                 return;
             };
