@@ -4,7 +4,7 @@ use crate::campaign::model::Preemption;
 use crate::judgement::{Finding, Judgement, LimitOutcome, Validity, Verdict};
 use crate::latency::{Distribution, Probability, Summary, Value, merge_segments, merge_threads, per_period, summarise};
 use crate::quantity::total;
-use crate::recipe::{self, Later, Recipe, Subject};
+use crate::recipe::{self, Recipe, Subject};
 use crate::resolve::{governors, instrument_name};
 use crate::verdict::{Evidence, load_rows};
 use latprobe::spec::{Length, Policy, Sleep};
@@ -82,7 +82,7 @@ pub struct RunResult {
     pub findings: Vec<Finding>,
     /// Every limit of the gate.
     pub limits: Vec<LimitOutcome>,
-    /// The recipe's checks of the board as it was before the run; interrupts as they fired in the run.
+    /// The recipe's checks of the board as it was before the run; interrupts as they fired since, to the end of the run.
     pub recipe: Recipe,
 }
 
@@ -317,7 +317,7 @@ impl RunResult {
             limits: judgement.limits,
             recipe: recipe::judge(&Subject {
                 facts: evidence.before,
-                later: evidence.after.map(|facts| Later { facts, after_run: true }),
+                later: evidence.after,
                 target: Some(evidence.target),
                 settings: Some(evidence.settings),
             }),

@@ -13,7 +13,7 @@ use crate::store::{FactsWhen, RunDir, StoreError};
 use latlab_core::campaign::{self, Overrides, model::Cell};
 use latlab_core::diagnostic::Diagnostics;
 use latlab_core::facts::Facts;
-use latlab_core::recipe::{self, Later, Outcome, Recipe, Subject};
+use latlab_core::recipe::{self, Outcome, Recipe, Subject};
 use latlab_core::target::Target;
 use latprobe::status::Capture;
 use serde::Serialize;
@@ -68,7 +68,6 @@ enum NoFacts {
 struct Looks {
     first: Facts,
     second: Option<Facts>,
-    after_run: bool,
 }
 
 /// Between the two looks at a live board: interrupts that fire now and then show in it.
@@ -103,7 +102,7 @@ pub(super) fn run(common: &Common, args: &Args) -> Exit {
     for cell in cells {
         let subject = Subject {
             facts: &looks.first,
-            later: looks.second.as_ref().map(|facts| Later { facts, after_run: looks.after_run }),
+            later: looks.second.as_ref(),
             target: target.as_ref(),
             settings: cell.map(|cell| &cell.settings),
         };
@@ -139,14 +138,14 @@ fn captured(path: &Path) -> Result<Looks, NoFacts> {
     if !in_run.is_empty() {
         let after = run.facts(FactsWhen::After).map_err(NoFacts::Store)?;
         let second = (!after.is_empty()).then(|| Facts::parse(&after));
-        return Ok(Looks { first: Facts::parse(&in_run), second, after_run: true });
+        return Ok(Looks { first: Facts::parse(&in_run), second });
     }
     let file = if path.is_dir() { path.join("captures.jsonl") } else { path.to_owned() };
     let captures: Vec<Capture> = RunDir::read_captures(&file).map_err(NoFacts::Store)?;
     if captures.is_empty() {
         return Err(NoFacts::Empty(file));
     }
-    Ok(Looks { first: Facts::parse(&captures), second: None, after_run: false })
+    Ok(Looks { first: Facts::parse(&captures), second: None })
 }
 
 fn live(common: &Common, target: &Target) -> Result<Looks, NoFacts> {
@@ -163,7 +162,7 @@ async fn look(board: &Board, deployed: &Deployed) -> Result<Result<Looks, String
     let first = Facts::parse(&board.facts(deployed).await?);
     tokio::time::sleep(BETWEEN).await;
     let second = Some(Facts::parse(&board.facts(deployed).await?));
-    Ok(Ok(Looks { first, second, after_run: false }))
+    Ok(Ok(Looks { first, second }))
 }
 
 impl NoFacts {

@@ -158,7 +158,7 @@ fn fired(subject: &Subject) -> Option<Seen> {
     }
     let before = on_quiet(facts, &quiet);
     let same_boot = |later: &Facts| later.boot_id.is_some() && later.boot_id == facts.boot_id;
-    let later = subject.later.map(|later| later.facts).filter(|later| same_boot(later));
+    let later = subject.later.filter(|later| same_boot(later));
     let text = |counts: Vec<(String, u64)>| {
         few(counts.into_iter().map(|(label, n)| format!("{} × {}", count(n), named(facts, &label))))
     };

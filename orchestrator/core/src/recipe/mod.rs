@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use subject::Known;
 
 pub(crate) use clock::TIME_DAEMONS;
-pub use subject::{Later, Subject};
+pub use subject::Subject;
 
 /// Version of [`Recipe`].
 pub const RECIPE_FORMAT: u32 = 1;

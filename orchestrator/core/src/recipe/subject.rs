@@ -6,22 +6,13 @@ use crate::target::{Kernel, Target};
 use latprobe::cpulist::CpuList;
 use latprobe::spec::Policy;
 
-/// A second capture of the same board.
-#[derive(Debug, Clone, Copy)]
-pub struct Later<'a> {
-    /// What it says.
-    pub facts: &'a Facts,
-    /// The run lies between the two, with everything applied.
-    pub after_run: bool,
-}
-
 /// A board, and what is to be measured on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The board's state.
     pub facts: &'a Facts,
-    /// A second look, to tell what fired from what only might.
-    pub later: Option<Later<'a>>,
+    /// A second look at the same board, later, to tell what fired from what only might.
+    pub later: Option<&'a Facts>,
     /// Its description.
     pub target: Option<&'a Target>,
     /// A cell of a campaign; absent: the published recipe is the measure.
@@ -52,8 +43,7 @@ impl<'a> Subject<'a> {
 
     pub(super) fn known(&self, rule: &str) -> Known {
         let Some(settings) = self.settings else { return Known::NoCampaign };
-        let during_run = self.later.is_some_and(|later| later.after_run);
-        if speaks_of(&settings.apply, rule) && !(rule == "interrupts-fired" && during_run) {
+        if speaks_of(&settings.apply, rule) {
             Known::Applied
         } else if speaks_of(&settings.require, rule) || settings.require.checks.iter().any(|name| name == rule) {
             Known::Required
