@@ -130,7 +130,7 @@ fn continuing_puts_back_what_the_dead_segment_left() {
 fn an_undo_file_of_another_boot_is_not_written() {
     let Some(_turn) = turn() else { return };
     let bench = Bench::new(&spec("other-boot"));
-    let undo = r#"{"boot_id":"another","entries":[{"path":"/proc/sys/vm/stat_interval","old":"9","new":"7"}]}"#;
+    let undo = r#"{"boot_id":"another","entries":[{"kind":"File","path":"/proc/sys/vm/stat_interval","old":"9","new":"7","optional":false,"id":0,"start":0}]}"#;
     std::fs::write(bench.dir.join("undo.json"), undo).expect("writable");
     let before = setting_now();
     let answer = String::from_utf8(ok(bench.command(&["restore"]))).expect("UTF-8");
