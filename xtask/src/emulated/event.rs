@@ -123,8 +123,7 @@ impl Bench<'_> {
         let kernel = if self.kernel == Variant::Rt { "preempt-rt" } else { "standard" };
         let duration = match event {
             Event::Nothing | Event::HostileDisks => "5s",
-            Event::OutOfMemory => "10s",
-            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset => "20s",
+            Event::FullDisk | Event::Cut | Event::HostKilled | Event::Reset | Event::OutOfMemory => "20s",
             // These have campaigns of their own.
             Event::Boots(_) | Event::Doctor | Event::Recipe => "20s",
             // These are ended; they must not end by themselves before.
@@ -140,9 +139,8 @@ impl Bench<'_> {
             command.args(["--set", "apply.rt_runtime=unlimited"]);
         }
         if event == Event::OutOfMemory {
-            // Doubles a string for ever.
-            let argv = r#"loads.eater.command.argv=["awk", "BEGIN { s = \"xxxxxxxx\"; while (1) s = s s }"]"#;
-            command.args(["--set", argv, "--set", "load=eater"]);
+            // Less than all memory of this board, which the kernel would refuse at once, but more than is free.
+            command.args(["--set", "loads.eater.dd.block=230M", "--set", "load=eater"]);
         }
         command.arg("--results").arg(self.results);
         Run::start(&mut command, self.interrupt)

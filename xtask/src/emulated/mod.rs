@@ -65,7 +65,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ("emulated-armv7", Rt, Orphaned),
         ("emulated-beaglebone", Rt, FullDisk),
         ("emulated-aarch64", Rt, Reset),
-        ("emulated-armv7", Standard, OutOfMemory),
+        ("emulated-single-cpu", Rt, OutOfMemory),
         ("emulated-aarch64", Standard, FullDisk),
         ("emulated-imx93", Rt, Stopped),
         ("emulated-armv7", Rt, Doctor),
