@@ -305,7 +305,9 @@ fn a_supervisor_that_is_late() {
     kill(pid, "-CONT");
     assert_eq!(bench.over().stage, Stage::Done);
     let folded = bench.folded(0);
-    assert_eq!(folded.loads[0].active_ns, 5 * SECOND_NS);
+    // The last wake-up may come before the last period has ended.
+    let active_ns = folded.loads[0].active_ns;
+    assert!((5 * SECOND_NS - 10 * MS_NS..=5 * SECOND_NS).contains(&active_ns), "{active_ns}");
 }
 
 /// A run of the whole program in a mount namespace of its own, with tracefs where the machine has none mounted.
