@@ -250,3 +250,21 @@ fn segment(spec: &Spec) -> Folded {
 pub(crate) fn event(kind: EventKind, subject: &str, detail: &str) -> Event {
     Event { mono_ns: 3 * S, kind, subject: subject.into(), detail: detail.into() }
 }
+
+/// Begins a small stream: ten bins of 1 us.
+pub(crate) fn header(loads: &[&str]) -> Header {
+    Header {
+        format: 1,
+        run_id: "r".into(),
+        segment: 0,
+        probe_version: "0".into(),
+        boot_id: "b".into(),
+        kernel_release: "k".into(),
+        mono_ns: 0,
+        realtime_ns: 0,
+        bin_width_ns: 1000,
+        bins: 10,
+        worst: 0,
+        loads: loads.iter().map(|load| (*load).to_owned()).collect(),
+    }
+}

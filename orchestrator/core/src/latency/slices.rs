@@ -65,7 +65,7 @@ fn add(slice: &mut Slice, checkpoint: &Checkpoint, ends: &[u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use latprobe::stream::{Header, ThreadDelta};
+    use latprobe::stream::ThreadDelta;
 
     fn checkpoint(at_s: u64, warm_up: bool, bins: &[(u32, u32)], tail: &[(u32, u32)]) -> Record {
         let thread = ThreadDelta { bins: bins.to_vec(), tail: tail.to_vec(), ..ThreadDelta::default() };
@@ -74,20 +74,7 @@ mod tests {
     }
 
     fn header() -> Record {
-        Record::Header(Header {
-            format: 1,
-            run_id: "r".into(),
-            segment: 0,
-            probe_version: "0".into(),
-            boot_id: "b".into(),
-            kernel_release: "k".into(),
-            mono_ns: 0,
-            realtime_ns: 0,
-            bin_width_ns: 1000,
-            bins: 10,
-            worst: 0,
-            loads: Vec::new(),
-        })
+        Record::Header(crate::testing::header(&[]))
     }
 
     #[test]

@@ -176,22 +176,10 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn stream(checkpoints: u64) -> Vec<u8> {
-        let header = Header {
-            format: 1,
-            run_id: "r".into(),
-            segment: 0,
-            probe_version: "0".into(),
-            boot_id: "b".into(),
-            kernel_release: "k".into(),
-            mono_ns: 0,
-            realtime_ns: 0,
-            bin_width_ns: 1000,
-            bins: 10,
-            worst: 0,
-            loads: vec!["dd".into()],
-        };
-        let mut records =
-            vec![Record::Header(header), Record::Phase(Phase { kind: PhaseKind::Measuring, mono_ns: 5 * S })];
+        let mut records = vec![
+            Record::Header(crate::testing::header(&["dd"])),
+            Record::Phase(Phase { kind: PhaseKind::Measuring, mono_ns: 5 * S }),
+        ];
         for number in 1..=checkpoints {
             let thread = ThreadDelta { bins: vec![(2, 9)], tail: vec![(200, 1)], ..ThreadDelta::default() };
             let system = SystemDelta {
